@@ -803,7 +803,7 @@ SELECT variables.id, streams.id,
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id AND (SELECT count(*) FROM reaching) < 16
     AND 65536 >= (
-        SELECT sum(every.variables * 512 + every.value_bytes) FROM streams AS every
+        SELECT sum(every.variables * 512.0 + every.value_bytes) FROM streams AS every
         WHERE every.id IN (SELECT CAST(?1 AS TEXT) UNION ALL SELECT reaching.id FROM reaching))
     AND NOT EXISTS (
     SELECT 1 FROM reaching CROSS JOIN set_variables AS higher
@@ -820,7 +820,7 @@ FROM reaching AS source
 JOIN streams ON streams.id = source.id
 LEFT JOIN set_variables ON set_variables.set_id = source.id AND (SELECT count(*) FROM reaching) < 16
     AND 65536 >= (
-        SELECT sum(every.variables * 512 + every.value_bytes) FROM streams AS every
+        SELECT sum(every.variables * 512.0 + every.value_bytes) FROM streams AS every
         WHERE every.id IN (SELECT CAST(?1 AS TEXT) UNION ALL SELECT reaching.id FROM reaching))
     AND NOT EXISTS (
     SELECT 1 FROM variables AS higher

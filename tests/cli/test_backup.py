@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,8 +51,7 @@ def forge(host: Host, member: str, alter: Callable[[Path], object]) -> None:
     """Makes b.tar, alters a member of it, and gives all of them new digests."""
     host.succeed("backup", "create", "b.tar")
     (folder := host.folder / "members").mkdir()
-    with tarfile.open(host.folder / "b.tar") as whole:
-        whole.extractall(folder, filter="data")
+    subprocess.run(["tar", "-xf", host.folder / "b.tar", "-C", folder], check=True)  # noqa: S607
     alter(folder / member)
     texts = (folder / backups.HEADS).read_bytes(), (folder / backups.MANIFEST).read_bytes()
     store = (folder / backups.STORE).read_bytes()

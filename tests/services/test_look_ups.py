@@ -24,7 +24,7 @@ from teamvars.security import keyring
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import Sealer
 from teamvars.security.tokens import hash_token
-from teamvars.storage import effective, memberships, streams, workspaces
+from teamvars.storage import effective, streams, workspaces
 from teamvars.storage.database import Statement
 from tests.decisions.directory import INVITED
 from tests.security.samples import VARIABLE, event
@@ -89,17 +89,8 @@ async def test_an_entry_that_somebody_has_altered_decides_nothing(
 
 
 async def test_what_is_not_there_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in (
-        (memberships, "find"),
-        (effective, "sealed_of_workspace"),
-    ):
-        monkeypatch.setattr(module, name, answering(None))
     monkeypatch.setattr(workspaces, "find_details", answering({}))
-    for look_ups, need in (
-        (nouns.LOOK_UPS, MembershipWithId("ou-1")),
-        (nouns.LOOK_UPS, DetailsOf("ws-1")),
-    ):
-        assert await refusal_of(look_ups, need) == "not_found"
+    assert await refusal_of(nouns.LOOK_UPS, DetailsOf("ws-1")) == "not_found"
 
 
 @pytest.mark.parametrize("may_pause", [True, False])

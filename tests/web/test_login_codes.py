@@ -355,25 +355,25 @@ async def altered(tenant: Tenant, code: str, column: str, value: object) -> None
 
 @ON_SQLITE  # which takes everything into every column
 @pytest.mark.parametrize(
-    ("column", "value"),
+    ("column", "value", "answer"),
     [
-        ("lifetime", "long"),
-        ("expires_at", "never"),
-        ("expires_at", b""),
-        ("polled_at", "lately"),
-        ("host", b"\xff"),
+        ("lifetime", "long", "authorization_pending"),
+        ("expires_at", "never", "expired_token"),
+        ("expires_at", b"", "expired_token"),
+        ("polled_at", "lately", "slow_down"),
+        ("host", b"\xff", "authorization_pending"),
     ],
     ids=str,
 )
-async def test_no_program_waits_in_a_row_that_nobody_can_read(
-    tenant: Tenant, column: str, value: object
+async def test_no_program_waits_for_ever_in_a_row_that_was_altered(
+    tenant: Tenant, column: str, value: object, answer: str
 ) -> None:
     session, begun_ = await session_of(tenant, "writer"), (await begun(tenant)).json()
     await altered(tenant, begun_["device_code"], column, value)
-    assert (await asked(tenant, begun_["device_code"])).json()["error"] == "invalid_grant"
-    for action in ("show", "approve", "deny"):
-        found = await act(tenant, session, action, {"user-code": begun_["user_code"]})
-        assert faults(found) == [("422", "invalid_value", "/data/attributes/user-code")]
+    assert (await asked(tenant, begun_["device_code"])).json()["error"] == answer
+    found = await act(tenant, session, "deny", {"user-code": begun_["user_code"]})
+    assert found.is_success is (answer != "expired_token")
+    assert (await asked(tenant, begun_["device_code"])).status_code == 400
 
 
 async def test_what_was_approved_and_has_lost_its_end_gives_nothing(tenant: Tenant) -> None:

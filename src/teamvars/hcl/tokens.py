@@ -52,21 +52,21 @@ _TOKEN = rf"""
       | (?P<symbol>  \.\.\. | && | \|\| | [=!<>]= | => | :: | ~\}} | [-+*/%<>=!?:.,()\[\]{{}}"] )
       | (?P<end>     \Z )
     )"""
-_NORMAL_BY_LINE = re.compile(rf"(?:{_BLANK})*+{_TOKEN}", re.VERBOSE)
-_NORMAL = re.compile(rf"(?:\n+|{_BLANK}|{_LINE_END})*+{_TOKEN}", re.VERBOSE)
-_SPACE = re.compile(rf"(?:\n+|{_BLANK}|{_LINE_END})*+", re.VERBOSE)
+_NORMAL_BY_LINE = re.compile(rf"(?>{_BLANK})*+{_TOKEN}", re.VERBOSE)
+_NORMAL = re.compile(rf"(?>\n+|{_BLANK}|{_LINE_END})*+{_TOKEN}", re.VERBOSE)
+_SPACE = re.compile(rf"(?>\n+|{_BLANK}|{_LINE_END})*+", re.VERBOSE)
 
 # `$${` and `%%{` are escapes, and only the last two characters of a longer run belong to them.
 # The possessive `++` takes a run of 250,000 `$` in one step instead of a quarter of a million.
 _PLAIN = r"\$++(?!\{) | \$\$++\{ | %++(?!\{) | %%++\{"
 _OPENERS = r"(?P<interpolation>\$\{~?) | (?P<directive>%\{~?)"
 _QUOTED = re.compile(
-    rf"""(?P<literal> (?: [^"\\$%\r\n]+ | \\[^\r\n] | {_PLAIN} )++ ) | {_OPENERS} | (?P<close>")""",
+    rf"""(?P<literal> (?> [^"\\$%\r\n]+ | \\[^\r\n] | {_PLAIN} )++ ) | {_OPENERS} | (?P<close>")""",
     re.VERBOSE,
 )
 _PLAIN_QUOTED = re.compile(r'([^"\\$%\r\n]*+)"')
 _HEREDOC = re.compile(
-    rf"(?P<literal> (?: (?: [^$%\r\n]+ | {_PLAIN} )++ (?:\r?\n)? ) | \r?\n ) | {_OPENERS}",
+    rf"(?P<literal> (?: (?> [^$%\r\n]+ | {_PLAIN} )++ (?:\r?\n)? ) | \r?\n ) | {_OPENERS}",
     re.VERBOSE,
 )
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Collection, Sequence
 
-import msgspec
-
 from teamvars.domain.logins import Login
 from teamvars.storage import tables
 from teamvars.storage.database import Row, Transaction, each
@@ -21,13 +19,10 @@ _COLUMNS = (
 )
 
 
-def _login(row: Row) -> Login | None:
-    """The program of a row with these columns; None: nobody can read it, and so none waits."""
+def _login(row: Row) -> Login:
+    """The program of a row with these columns."""
     read = dict(zip(_COLUMNS.split(", "), row, strict=True))
-    try:
-        return msgspec.convert(read | {"denied": bool(read["denied"])}, Login)
-    except msgspec.ValidationError:
-        return None
+    return Login(**read | {"denied": bool(read["denied"])})
 
 
 _LOGINS = Reading(_COLUMNS, "logins", _login)

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-import msgspec
-
 from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM, Stream
 from teamvars.domain.organizations import Organization
 from teamvars.domain.sign_ins import Identity, OpenSession, Session, Standing
@@ -19,16 +17,6 @@ _IDENTITIES = Reading(
 
 
 _COLUMNS = "token_id, cookie_hash, provider, ends_at, longest"
-
-
-def _session(row: Row) -> Session:
-    """The session of a row with these columns. What is made in one that nobody can read ends at
-    once.
-    """
-    try:
-        return msgspec.convert(dict(zip(_COLUMNS.split(", "), row, strict=True)), Session)
-    except msgspec.ValidationError:
-        return Session(str(row[0]), b"", "", 0, 0)
 
 
 # $3: the names of organizations, $4: now.
@@ -59,7 +47,7 @@ WHERE identities.issuer = $1 AND identities.subject = $2
 
 
 ARRIVING = also_held(_arriving)
-_SESSIONS = Reading(_COLUMNS, "sessions", _session)
+_SESSIONS = Reading(_COLUMNS, "sessions", lambda row: Session(*row))
 _SWEPT_AT_ONCE = 500
 
 

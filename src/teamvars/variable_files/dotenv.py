@@ -13,10 +13,10 @@ _BLANK = re.compile(r"[ \t]*+")
 _EXPORT = re.compile(r"export[ \t]++(?![ \t=])")
 _NAME = re.compile(r"[^=\n]*+")
 _LINE = re.compile(r"[^\n]*+")
-_BARE = re.compile(r"(?:[^ \t\n]++|[ \t]++(?!\#|[ \t]|\n|\Z))*+", re.VERBOSE)
+_BARE = re.compile(r"(?>[^ \t\n]++|[ \t]++(?!\#|[ \t]|\n|\Z))*+", re.VERBOSE)
 _REST = re.compile(r"[ \t]*+(?:(?<=[ \t])\#[^\n]*+)?(?=\n|\Z)", re.VERBOSE)
 _SINGLE = re.compile(r"'([^']*+)'")
-_DOUBLE = re.compile(r'"((?:[^"\\]++|\\(?s:.))*+)"')
+_DOUBLE = re.compile(r'"((?>[^"\\]++|\\(?s:.))*+)"')
 _ESCAPES = {
     r"\n": "\n",
     r"\r": "\r",

@@ -17,9 +17,9 @@ _COMMENT = "//"
 """The name that terraform ignores in such a file."""
 
 _SPACE = re.compile(r"[ \t\r\n]*+")
-_STRING = re.compile(r'"((?:[^"\\\x00-\x1f]++|\\.)*+)"')
+_STRING = re.compile(r'"((?>[^"\\\x00-\x1f]++|\\.)*+)"')
 _SOUND = re.compile(
-    r"""(?: [^\\]++ | \\(?: ["\\/bfnrt] | u(?![dD][89a-fA-F])[0-9a-fA-F]{4}
+    r"""(?> [^\\]++ | \\(?: ["\\/bfnrt] | u(?![dD][89a-fA-F])[0-9a-fA-F]{4}
         | u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2} ) )*+""",
     re.VERBOSE,
 )

@@ -307,7 +307,7 @@ def members_draft(document: object, linkage: LinkageType) -> MembersDraft:
     except msgspec.ValidationError:
         plain = []
     if plain and all(item.type is linkage and "\0" not in item.id for item in plain):
-        return MembersDraft([item.id for item in plain])
+        return MembersDraft(tuple(item.id for item in plain))
     read = Reader(document)
     ids = read.identifiers(read.data(list) or [], linkage, MAX_ITEMS)
     return MembersDraft(ids, read.faults)

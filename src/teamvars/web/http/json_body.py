@@ -37,7 +37,7 @@ _MAX_ITEM_TOKENS = 4 * MAX_ITEM_MEMBERS
 # Up to the next bracket, comma or colon, with one string before it at most: there are never two in
 # JSON, and a MiB of them would be one long step.
 _TOKEN = re.compile(
-    rb'[^"\[\]{},:]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"\[\]{},:]*+)?+[\[\]{},:]', re.DOTALL
+    rb'[^"\[\]{},:]*+(?>"[^"\\]*+(?>\\.[^"\\]*+)*+"[^"\[\]{},:]*+)?+[\[\]{},:]', re.DOTALL
 )
 _OPENING, _CLOSING = b"[{", b"]}"
 

@@ -27,6 +27,8 @@ _LONGEST_HEAD = 64 * 1024
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})\b")
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
 """What OpenSSL makes of an answer in plain HTTP."""
+_CLOSED = (http.client.RemoteDisconnected, ssl.SSLEOFError, ssl.SSLZeroReturnError)
+"""Which of them it is in the handshake of TLS, the release of Python decides."""
 _OWN_CERTIFICATE = "TLSV13_ALERT_CERTIFICATE_REQUIRED"
 _AUTHORITIES = "SSL_CERT_FILE"
 _CONNECT_SECONDS = 10
@@ -124,7 +126,7 @@ def reason(error: Exception) -> str:
     """Why there is no connection or no answer, in words."""
     if isinstance(error, TimeoutError):
         return "it took too long"
-    if isinstance(error, http.client.RemoteDisconnected):
+    if isinstance(error, _CLOSED):
         return "the connection was closed"
     if isinstance(error, http.client.IncompleteRead):
         return "the connection was cut in the middle"
@@ -137,8 +139,6 @@ def reason(error: Exception) -> str:
 
 
 def _of_tls(error: ssl.SSLError) -> str:
-    if isinstance(error, ssl.SSLEOFError):
-        return "the connection was closed"
     if error.reason in _NO_TLS:
         return "it does not speak TLS. If it is on this host, give its address with http://"
     if error.reason == _OWN_CERTIFICATE:
