@@ -3,8 +3,8 @@
 import pkgutil
 import re
 from collections.abc import Iterator
-from re import _constants as codes  # type: ignore[attr-defined]
-from re import _parser  # type: ignore[attr-defined]
+from re import _constants as codes
+from re import _parser
 from typing import Any
 
 import pytest
