@@ -6,11 +6,14 @@ PostgreSQL takes neither.
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import apsw
 import pytest
 
+from teamvars.domain.audit import Position
+from teamvars.storage import audit_entries, data_keys
 from tests.support.deployment import Deployment, open_deployment
 from tests.support.ids import Ids, filled, ids_of, tag_of
 from tests.support.jobs import runner_document
@@ -236,3 +239,32 @@ async def test_its_variable_can_be_changed_and_deleted(store: Path, tenant: Tena
     connection.execute("UPDATE variables SET key = CAST(x'ff' AS TEXT)")
     connection.close()
     assert (await tenant.call("owner", "DELETE", path)).status_code == 204
+
+
+@pytest.mark.parametrize("column", ["at", "sequence"])
+@pytest.mark.parametrize("stored", ["'soon'", "x'39'", "1.5"])
+async def test_what_goes_through_the_trail_page_by_page_ends_behind_it(
+    store: Path, tenant: Tenant, column: str, stored: str
+) -> None:
+    database, connection = tenant.deployment.services.database, apsw.Connection(str(store))
+    of_tenants = "FROM audit_entries WHERE organization_id <> ''"
+    newest = f"WHERE rowid = (SELECT max(rowid) {of_tenants})"
+    connection.execute(f"UPDATE audit_entries SET {column} = {stored} {newest}")  # noqa: S608
+    places: list[object] = []
+
+    counted, after = 0, data_keys.FIRST
+    while after is not None:
+        places.append(after)
+        page = partial(data_keys.page_of_entries, after=after, since=0)
+        number, after = await database.read(page)
+        counted += number
+        assert after not in places
+    assert connection.execute(f"SELECT count(*) {of_tenants}").fetchall() == [(counted,)]
+
+    connection.execute("UPDATE audit_entries SET organization_id = NULL")
+    connection.close()
+    place: Position | None = Position(0, "", 0)
+    while place is not None:
+        places.append(place)
+        place = await database.read(partial(audit_entries.last_open, after=place, most=2))
+        assert place not in places

@@ -7,6 +7,7 @@ from teamvars.domain.audit_names import ActorNames
 from teamvars.domain.names import fold, is_safe
 from teamvars.domain.tokens import told_of
 from teamvars.storage.database import Transaction, each
+from teamvars.storage.pages import as_stored
 
 _NAME, _TOKEN = 0, 1
 
@@ -60,7 +61,7 @@ _OPEN = "organization_id IS NULL"
 _AFTER = "(at, stream_id, sequence) > ($1, $2, $3)"
 _UP_TO = "(at, stream_id, sequence) <= ($4, $5, $6)"
 _LAST_OPEN = f"""
-SELECT at, stream_id, sequence FROM (
+SELECT {as_stored("at")}, stream_id, {as_stored("sequence")} FROM (
     SELECT at, stream_id, sequence FROM audit_entries
     WHERE {_OPEN} AND {_AFTER}
     ORDER BY at, stream_id, sequence LIMIT $4

@@ -14,6 +14,7 @@ from teamvars.domain.keys import FIRST_GENERATION, Generation, active_of
 from teamvars.storage import keys
 from teamvars.storage.database import Transaction
 from teamvars.storage.keys import Use
+from teamvars.storage.pages import as_stored
 
 _PAGE_ROWS = 50
 _PAGE_ENTRIES = 500
@@ -123,7 +124,8 @@ async def page_of_entries(tx: Transaction, after: Entry, since: int) -> tuple[in
     """
     organization_id = after[0]
     rows = await tx.fetch(
-        "SELECT organization_id, at, stream_id, sequence FROM audit_entries "
+        f"SELECT organization_id, {as_stored('at')}, stream_id, {as_stored('sequence')} "
+        "FROM audit_entries "
         "WHERE organization_id = $1 AND (at, stream_id, sequence) > ($2, $3, $4) "
         f"ORDER BY at, stream_id, sequence LIMIT {_PAGE_ENTRIES}",
         *after,

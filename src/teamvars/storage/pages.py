@@ -64,6 +64,13 @@ def where(*asked: tuple[str, object]) -> tuple[str, list[object]]:
     return " AND ".join(numbered), [value for _, value in given]
 
 
+def as_stored(column: str) -> str:
+    """The number in a column by which pages go on. What is none is read as 0, as from a column, and
+    so they would begin anew: SQLite has it behind all numbers.
+    """
+    return f"+{column}"
+
+
 def after(column: str, other: str) -> str:
     """That the time in a column is after another. What is none is not, as SQLite has it otherwise:
     there a text, which a number can be added to, comes behind all numbers.

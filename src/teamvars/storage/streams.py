@@ -22,7 +22,7 @@ from teamvars.domain.errors import not_found
 from teamvars.domain.times import LATEST
 from teamvars.domain.workspaces import Usage
 from teamvars.storage.database import STRICT, Lookup, Part, Row, Transaction, each
-from teamvars.storage.pages import where
+from teamvars.storage.pages import as_stored, where
 
 # SQLite lets a column hold what is not of its type, and some of that not even be read. What it is
 # cast to is another than the head vouches for.
@@ -232,8 +232,8 @@ async def position_of(tx: Transaction, wanted: AuditFilter, number: int) -> Posi
     """Where the entry with that number, from 1, stands among those of `search`; None: too few."""
     conditions, values = _condition(wanted)
     row = await tx.fetch_one(
-        f"SELECT at, stream_id, sequence FROM audit_entries {conditions} {_NEWEST_FIRST} "
-        f"LIMIT 1 OFFSET ${len(values) + 1}",
+        f"SELECT {as_stored('at')}, stream_id, {as_stored('sequence')} FROM audit_entries "
+        f"{conditions} {_NEWEST_FIRST} LIMIT 1 OFFSET ${len(values) + 1}",
         *values,
         number - 1,
     )
