@@ -9,6 +9,7 @@ from teamvars.storage.access_by_name import MAX_LISTED
 from teamvars.storage.database import Transaction, each
 from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults, linkage_document, variable_document
+from tests.support.turns import turns_of_others
 from tests.web.dialects import terraform
 from tests.web.test_authorization import apply
 from tests.web.test_organization_access import give
@@ -498,6 +499,16 @@ async def test_a_dry_run_says_who_would_gain_and_lose_access_and_moves_nothing(
     assert (await rights(tenant, "reader")) == (200, 201)
     assert (await move(tenant, shop, "network")).status_code == 204
     assert (await asked("owner", "network"))["meta"]["workspaces"] == 0
+
+
+@ON_SQLITE
+async def test_others_have_their_turns_between_what_a_dry_run_looks_up(tenant: Tenant) -> None:
+    shop = await make(tenant)
+    document = {**moved(*tenant.workspaces.values()), "meta": {"dry-run": True}}
+    path = f"/projects/{shop}/relationships/workspaces"
+    answer, turns = await turns_of_others(tenant.call("owner", "POST", path, document))
+    assert answer.status_code == 200, answer.text
+    assert turns > 5
 
 
 async def test_a_dry_run_leaves_its_idempotency_key_to_the_move(tenant: Tenant) -> None:

@@ -22,13 +22,16 @@ class Projects(UseCases):
     update = makes(decisions.update)
     delete = makes(decisions.delete)
     _move = makes(decisions.move, in_turns=True)
-    _preview_move = looks(decisions.preview_move)
 
     async def move(self, caller: Caller, project_id: str, draft: MoveDraft) -> Foreseen | None:
-        """See `decisions.projects.move`; and `preview_move`, of a dry run."""
+        """See `decisions.projects.move`; and `preview_move`, of a dry run. That is not of one
+        snapshot: much may be looked up.
+        """
         asked = project_id, draft, self._trust
         if draft.dry_run:
-            return await self._preview_move(caller, *asked)
+            return await self._house.changes.glance(
+                caller, lambda found: decisions.preview_move(found, *asked)
+            )
         await self._move(caller, *asked)
         return None
 
