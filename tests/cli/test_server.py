@@ -88,6 +88,11 @@ def test_only_starts_that_fail_one_after_another_are_hopeless() -> None:
     assert place.is_hopeless
 
 
+async def test_the_tests_run_on_the_loop_that_a_worker_has() -> None:
+    """They say so in a fixture of pytest-asyncio's own, which another release may do without."""
+    assert isinstance(asyncio.get_running_loop(), uvloop.Loop)
+
+
 @pytest.mark.parametrize(
     "new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
 )

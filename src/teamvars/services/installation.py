@@ -213,7 +213,7 @@ class Readiness:
         self._installation = installation
         self._keys = keys
         self._keyring = keys.keyring
-        self._sealer = Sealer(keys.keyring)  # which remembers the keys that it has opened
+        self._sealer = Sealer(keys.keyring)
         self._opened = ""
         self._asking: asyncio.Task[None] | None = None
         self._answered_at = 0.0
