@@ -536,6 +536,17 @@ async def test_a_job_is_gone_on_with_once_nobody_is_at_it(
     assert await database.read(rewraps.find) == job
 
 
+@ON_SQLITE
+@pytest.mark.parametrize("stored", ["'soon'", "x'39'", "1.5"])
+async def test_a_job_that_is_held_until_no_time_is_gone_on_with(calls: Calls, stored: str) -> None:
+    service, database = calls.services.rewraps, calls.services.database
+    await database.write(lambda tx: put_job(tx, FREE, 0))
+    await calls.node.alter(f"UPDATE rewraps SET held_until = {stored}")  # noqa: S608
+    job = await service._held(operator())
+    assert (job.after, job.done) == ("x", 4)
+    assert await database.read(rewraps.find) == job
+
+
 @pytest.mark.parametrize("own_url", ["sqlite"], indirect=True)
 async def test_what_is_under_another_generation_waits_and_no_organization_counts(
     older: Calls,

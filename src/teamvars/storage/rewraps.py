@@ -88,10 +88,11 @@ WHERE membership_id = $1 AND sealed_secret = $2
     ),
 )
 
-_FIND = "SELECT holder, held_until, generation, part, after, done FROM rewraps"
+# A time that SQLite has no number of is one that has passed, and by which the job is taken.
+_FIND = "SELECT holder, held_until + 0, generation, part, after, done FROM rewraps"
 _TAKE = """
 UPDATE rewraps SET holder = $3, held_until = $4, generation = $5, part = $6, after = $7, done = $8
-WHERE holder = $1 AND held_until = $2
+WHERE holder = $1 AND held_until + 0 = $2
 RETURNING id
 """
 
