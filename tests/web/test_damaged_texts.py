@@ -212,6 +212,27 @@ async def test_a_row_whose_id_was_taken_away_keeps_no_other_from_being_listed(
     connection.close()
 
 
+async def test_names_and_descriptions_that_are_bytes_are_shown_beside_changes(
+    store: Path, tenant: Tenant
+) -> None:
+    await tenant.make_variable("region")
+    connection = apsw.Connection(str(store))
+    for its in ("organizations SET name", "teams SET name", "workspaces SET name"):
+        connection.execute(f"UPDATE {its} = x'61ff'")
+    for its in ("memberships SET invited_as", "tokens SET description"):
+        connection.execute(f"UPDATE {its} = x'61ff'")
+    connection.close()
+    path = f"/organizations/{tenant.organization}/audit-events"
+    changes = (await tenant.call("owner", "GET", path)).json()["data"]
+    told = [
+        change["attributes"][name]
+        for change in changes
+        for name in ("stream-name", "actor-name", "token-description")
+    ]
+    assert set(told) == {f"\U0010ff00a{SHOWN}", None}
+    assert None not in told[:3]
+
+
 async def test_pages_of_a_search_go_on_behind_it(store: Path, tenant: Tenant) -> None:
     for key in ("a", "b", "c"):
         await tenant.make_variable(key)

@@ -11,14 +11,15 @@ from teamvars.storage.pages import as_stored
 
 _NAME, _TOKEN = 0, 1
 
-# $1: the organization, $2: ids of actors and of the subjects of streams, $3: ids of tokens.
+# $1: the organization, $2: ids of actors and of the subjects of streams, $3: ids of tokens. First
+# what has columns of a table: on SQLite they say of which types all rows are.
 _NAMES = f"""
-SELECT {_NAME} AS what, users.id, coalesce(memberships.invited_as, users.username) AS said
+SELECT {_NAME} AS what, teams.id, teams.name AS said
+FROM teams WHERE teams.id IN {{{{each $2}}}} AND teams.organization_id = $1 {{seen}}
+UNION ALL
+SELECT {_NAME}, users.id, coalesce(memberships.invited_as, users.username)
 FROM memberships JOIN users ON users.id = memberships.user_id
 WHERE memberships.organization_id = $1 AND memberships.user_id IN {{{{each $2}}}}
-UNION ALL
-SELECT {_NAME}, teams.id, teams.name
-FROM teams WHERE teams.id IN {{{{each $2}}}} AND teams.organization_id = $1 {{seen}}
 UNION ALL
 SELECT {_NAME}, organizations.id, organizations.name
 FROM organizations WHERE organizations.id = $1
@@ -117,8 +118,7 @@ async def names_in(
         )
         for what, id_, said in found:
             if what == _TOKEN:
-                # SQLite may have bytes there, of somebody who altered the row by hand.
-                descriptions[id_] = told_of(str(said))
+                descriptions[id_] = told_of(said)
             else:
                 names[id_] = said
     return ActorNames(names, descriptions)
