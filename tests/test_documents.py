@@ -356,6 +356,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         MAX_PARAMETERS,
         includes.MAX_CHARACTERS,
         paging.MAX_SIZE,
+        variables.MAX_LISTED_IDS,
         variable_search.MAX_PAGE_VALUE_BYTES,
         MAX_LOOKED_AT,
         MAX_KEYS,
