@@ -233,6 +233,18 @@ async def test_names_and_descriptions_that_are_bytes_are_shown_beside_changes(
     assert None not in told[:3]
 
 
+async def test_an_address_of_bytes_by_which_somebody_was_invited_is_shown(
+    store: Path, tenant: Tenant
+) -> None:
+    connection = apsw.Connection(str(store))
+    its = f"WHERE user_id = '{tenant.users['plain']}'"
+    connection.execute(f"UPDATE memberships SET invited_as = x'61ff' {its}")  # noqa: S608
+    connection.close()
+    answer = await tenant.call("owner", "GET", f"/users/{tenant.users['plain']}")
+    shown = answer.json()["data"]["attributes"]
+    assert (shown["username"], shown["email"]) == ("", f"\U0010ff00a{SHOWN}")
+
+
 async def test_pages_of_a_search_go_on_behind_it(store: Path, tenant: Tenant) -> None:
     for key in ("a", "b", "c"):
         await tenant.make_variable(key)
@@ -273,7 +285,8 @@ async def test_what_goes_through_the_trail_page_by_page_ends_behind_it(
     connection.execute(f"UPDATE audit_entries SET {column} = {stored} {newest}")  # noqa: S608
     places: list[object] = []
 
-    counted, after = 0, data_keys.FIRST
+    counted = 0
+    after: data_keys.Entry | None = data_keys.FIRST
     while after is not None:
         places.append(after)
         page = partial(data_keys.page_of_entries, after=after, since=0)

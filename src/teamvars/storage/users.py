@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Code, Fault, Refusal, there_is_no
 from teamvars.domain.names import fold
@@ -66,9 +68,7 @@ async def find_beside(tx: Transaction, actor: Actor, user_id: str) -> User | Non
     """
     inside = f"SELECT visible.id FROM ({SEEN_BY[actor.kind]}) AS visible"
     row = await tx.fetch_one(
-        "SELECT users.id, CASE WHEN seen.invited_as IS NULL THEN users.username ELSE '' END, "
-        "coalesce(seen.invited_as, users.email), users.site_admin, users.placeholder, "
-        "users.disabled FROM users "
+        f"SELECT {COLUMNS}, seen.invited_as FROM users "
         "LEFT JOIN memberships AS seen ON seen.user_id = users.id "
         f"AND seen.organization_id IN ({inside}) "
         "WHERE users.id = $2 AND (users.id = $3 OR seen.id IS NOT NULL) "
@@ -77,7 +77,11 @@ async def find_beside(tx: Transaction, actor: Actor, user_id: str) -> User | Non
         user_id,
         actor.id,
     )
-    return None if row is None else to_user(row)
+    if row is None:
+        return None
+    *its, invited_as = row
+    user = to_user(its)
+    return user if invited_as is None else replace(user, username="", email=invited_as)
 
 
 async def find_one(tx: Transaction, who: str) -> User:
