@@ -238,8 +238,7 @@ def identify(caller: Caller, row: Row | None) -> Row:
 
 def reach_of(column: str | None) -> frozenset[str] | None:
     """The organizations in which a token has rights; None: wherever its user has."""
-    # SQLite may have bytes there, of somebody who altered the row by hand: they name none.
-    return None if column is None else frozenset(str(column).split())
+    return None if column is None else frozenset(column.split())
 
 
 def to_workspace(caller: Caller, found: Row | None) -> WorkspaceAccess:
