@@ -12,9 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from teamvars.cli.client import logins
+from teamvars.cli.client import login, logins
 from teamvars.cli.client.api.addresses import Address
-from teamvars.cli.client.api.transport import Connection, NoAnswerError, Reply, Travel
+from teamvars.cli.client.api.targets import Where
+from teamvars.cli.client.api.transport import Connection, NoAnswerError, Reply, Request, Travel
 from teamvars.cli.exits import Failure
 from tests.cli.client.conftest import Service
 from tests.cli.client.stubs import Answer, answering
@@ -365,3 +366,19 @@ def test_whoever_interrupts_what_makes_or_ends_a_token_is_told_that_nobody_knows
     is_sent = False
     with pytest.raises(KeyboardInterrupt):
         service.token({})
+
+
+def test_whoever_interrupts_the_end_of_a_former_token_is_told_that_the_new_one_is_kept(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: Connection, request: Request, __: float) -> Reply:
+        assert request.path == "/oauth/revoke"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(login, "_typed", lambda _: "tvu_new")
+    monkeypatch.setattr(login, "_own_token", lambda _: "tvu_former")
+    monkeypatch.setattr(login, "_entered", lambda *_, **__: "Logged in.")
+    monkeypatch.setattr(Connection, "exchange", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        login._log_in(Where(), Address("http", "localhost", 1), login.How(), None)
+    assert capsys.readouterr().err == "Logged in.\n"

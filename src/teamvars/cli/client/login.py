@@ -135,9 +135,11 @@ def _log_in(where: Where, service: Address, how: How, name: str | None) -> None:
         if is_own:
             _revoke(service, travel, token.value)
         raise
-    if former is not None and former != token.value:
-        _revoke(service, travel, former)
-    note(told)  # which may fail, but no longer undoes anything
+    try:
+        if former is not None and former != token.value:
+            _revoke(service, travel, former)
+    finally:  # also where Ctrl-C ends that
+        note(told)  # which may fail, but no longer undoes anything
 
 
 def _entered(where: Where, target: Target, name: str | None, *, is_own: bool) -> str:
