@@ -5,11 +5,19 @@ import asyncio
 from playwright.async_api import Locator, Route, expect
 
 from tests.console.accessibility import Inspection
-from tests.console.test_variable_sets import EVERYWHERE, make_set, put
+from tests.console.test_variable_sets import EVERYWHERE, NOTHING_SETTLES, make_set, put
 from tests.console.visitors import Crowd, Site, Visitor, held, on_each_engine
 from tests.support.tenant import Tenant
 from tests.web.test_accesses import grant
 from tests.web.test_variable_search import make_workspaces
+
+COMES_BACK = "document.dispatchEvent(new Event('visibilitychange'))"
+# Of the first group that is seen: where it begins, and what takes a click there.
+TAKES = """() => {
+  const groups = [...document.querySelectorAll("section section")];
+  const { left, top } = groups.find((one) => one.checkVisibility()).getBoundingClientRect();
+  return [top, document.elementFromPoint(left + 1, top + 1).className];
+}"""
 
 
 async def compare(visitor: Visitor) -> None:
@@ -139,12 +147,31 @@ async def test_what_others_have_changed_shows_once_one_comes_back(
     ]
     await site.change(tenant, level, value="warn")
     await visitor.page.get_by_label("Choose HERE").focus()
-    await visitor.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    await visitor.page.evaluate(COMES_BACK)
     await visitor.page.get_by_label("Choose LATER").wait_for()
     await expect(visitor.page.get_by_label("Choose HERE")).to_be_checked()
     await expect(visitor.page.get_by_label("Choose HERE")).to_be_focused()
     # It is another than the one that was chosen.
     await expect(visitor.page.get_by_label("Choose LEVEL")).not_to_be_checked()
+
+
+async def test_what_moves_with_what_stands_above_it_takes_no_click_at_once(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    level = await site.make(tenant, "LEVEL", "info")
+    visitor = await crowd.member(site, tenant)
+    await compared(visitor)
+    page = visitor.page
+    await page.get_by_label("Choose LEVEL").check()
+    await expect(page.locator(".veil")).to_have_count(0)
+    before, _ = await page.evaluate(TAKES)
+    await page.evaluate(NOTHING_SETTLES)
+    await site.change(tenant, level, value="warn")
+    await page.evaluate(COMES_BACK)
+    await expect(page.get_by_role("button", name="Copy ")).to_have_count(0)
+    now, takes = await page.evaluate(TAKES)
+    assert (now < before, takes) == (True, "veil")
 
 
 async def test_who_may_less_is_offered_less(sqlite_site: Site, crowd: Crowd) -> None:
@@ -197,5 +224,5 @@ async def test_whoever_comes_back_while_another_one_is_read_sees_that_one(
         await visitor.page.get_by_label("With workspace").fill("third")
         await visitor.button("Compare").click()
         await is_asked_for()
-        await visitor.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        await visitor.page.evaluate(COMES_BACK)
     await visitor.page.get_by_role("columnheader", name="third").first.wait_for()

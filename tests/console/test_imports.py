@@ -5,6 +5,7 @@ from pathlib import Path
 
 from playwright.async_api import APIResponse, Locator, Page, Route, expect
 
+from tests.console.test_variable_sets import NOTHING_SETTLES
 from tests.console.visitors import Crowd, Site, held, on_each_engine
 from tests.web.test_accesses import grant
 
@@ -26,9 +27,22 @@ PASTE = """(text) => {
 }"""
 
 
+# Whether there is more in an element than it shows.
+SCROLLS = "one => one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight"
+
+
 def dialog(page: Page) -> Locator:
     """The one that is open."""
     return page.get_by_role("dialog")
+
+
+async def choose(page: Page, file: Path) -> None:
+    """Chooses a file, as it is on the disk."""
+    hand = await page.context.new_cdp_session(page)
+    chooser = {"expression": "document.querySelector('input[type=file]')"}
+    it = (await hand.send("Runtime.evaluate", chooser))["result"]["objectId"]
+    await hand.send("DOM.setFileInputFiles", {"files": [str(file)], "objectId": it})
+    await hand.detach()
 
 
 async def outcomes(page: Page) -> dict[str, str]:
@@ -113,15 +127,26 @@ async def test_a_file_that_says_something_else_by_now_is_chosen_again(
     await visitor.button("Import").click()
     contents = visitor.page.get_by_label("Contents of the file")
     await contents.wait_for()
-    hand = await visitor.page.context.new_cdp_session(visitor.page)
-    chooser = {"expression": "document.querySelector('input[type=file]')"}
     for said in ("A=1\n", "A=2\n"):
         (tmp_path / "file.env").write_text(said)
-        it = (await hand.send("Runtime.evaluate", chooser))["result"]["objectId"]
-        files = {"files": [str(tmp_path / "file.env")], "objectId": it}
-        await hand.send("DOM.setFileInputFiles", files)
+        await choose(visitor.page, tmp_path / "file.env")
         await expect(contents).to_have_value(said)
-    await hand.detach()
+
+
+async def test_what_a_dialog_is_told_makes_room_for_nothing_but_itself(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
+    page = visitor.page
+    await visitor.button("Import").click()
+    await page.get_by_label("Contents of the file").fill("A=1\n")
+    await expect(page.locator(".veil")).to_have_count(0)
+    await page.evaluate(NOTHING_SETTLES)
+    await page.route("**/actions/parse", lambda route: route.abort())
+    await visitor.button("Preview").click()
+    await dialog(page).get_by_text("The server cannot be reached.").wait_for()
+    await expect(page.locator(".veil").first).to_be_attached()
+    assert not await dialog(page).evaluate(SCROLLS)
 
 
 async def test_a_file_is_dropped_on_the_dialog_that_asks_for_one(

@@ -88,16 +88,18 @@ export function lead(element, from) {
 
 /**
  * Lets an element take no click for a moment, nor those behind it up to a `last` one, since others were there when the
- * finger began to move.
+ * finger began to move. Where they are is known once all that is drawn with them is: what stands above may be drawn later.
  * @param {Element} element
  */
 export function settle(element, last = element) {
-  const [{ left, top, width }, { bottom }] = [element, last].map((one) => one.getBoundingClientRect());
-  const veil = cover(element.closest("dialog"));
-  veil.style.position = "absolute"; // as it may be scrolled
-  [veil.style.width, veil.style.height] = [`${width}px`, `${bottom - top}px`];
-  const from = veil.getBoundingClientRect();
-  [veil.style.left, veil.style.top] = [`${left - from.left}px`, `${top - from.top}px`];
+  queueMicrotask(() => {
+    const [{ left, top, width }, { bottom }] = [element, last].map((one) => one.getBoundingClientRect());
+    const veil = cover(element.closest("dialog"));
+    veil.style.position = "absolute"; // as it may be scrolled
+    [veil.style.width, veil.style.height] = [`${width}px`, `${bottom - top}px`];
+    const from = veil.getBoundingClientRect();
+    [veil.style.left, veil.style.top] = [`${left - from.left}px`, `${top - from.top}px`];
+  });
 }
 
 /**

@@ -6,7 +6,7 @@
  */
 
 import { button, h, icon, part, shown } from "./dom.js";
-import { settle } from "./hands.js";
+import { settleAll } from "./hands.js";
 
 const POLL_MS = 2000;
 const UNFORESEEN = "This page has failed. The server may have another release by now: load the page again.";
@@ -29,8 +29,7 @@ export function notify(kind, content, { caution = false, stays = false, acts = [
     !stays && button("Close", () => clear(kind), { kind: "bare", "aria-label": "Close this notice" }));
   lines.set(kind, { line, stays });
   part("notices").append(line);
-  const dialog = line.closest("dialog");
-  if (dialog) settle(dialog); // it makes room for the line
+  if (line.closest("dialog")) settleAll(); // it makes room for the line
 }
 
 /**
