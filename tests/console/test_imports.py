@@ -133,6 +133,16 @@ async def test_a_file_that_says_something_else_by_now_is_chosen_again(
         await expect(contents).to_have_value(said)
 
 
+async def test_a_file_that_cannot_be_read_is_told_as_such(
+    sqlite_site: Site, crowd: Crowd, tmp_path: Path
+) -> None:
+    visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
+    await visitor.button("Import").click()
+    await visitor.page.get_by_label("Contents of the file").wait_for()
+    await choose(visitor.page, tmp_path)
+    await dialog(visitor.page).get_by_text(f"{tmp_path.name} cannot be read.").wait_for()
+
+
 async def test_what_a_dialog_is_told_makes_room_for_nothing_but_itself(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -1,5 +1,7 @@
 /** Files that are dropped on a page, and lines that are pasted there. */
 
+import { Refused } from "./api.js";
+
 /** More than the API takes, so that it is the API that says so. */
 const LARGEST_BYTES = 1024 * 1024;
 
@@ -62,5 +64,9 @@ function fileInput() {
  * @returns {Promise<DroppedFile>}
  */
 export async function contentsOf(file) {
-  return { name: file.name, text: await file.slice(0, LARGEST_BYTES + 1).text() };
+  try {
+    return { name: file.name, text: await file.slice(0, LARGEST_BYTES + 1).text() };
+  } catch {
+    throw new Refused(0, [{ detail: `${file.name} cannot be read. It may be a folder, or one that you may not open.` }]);
+  }
 }
