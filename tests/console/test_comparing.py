@@ -155,6 +155,25 @@ async def test_what_others_have_changed_shows_once_one_comes_back(
     await expect(visitor.page.get_by_label("Choose LEVEL")).not_to_be_checked()
 
 
+async def test_what_could_not_be_shown_is_no_longer_said_once_it_is(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await fill(site, tenant)
+    visitor = await crowd.member(site, tenant)
+    await compared(visitor)
+    page = visitor.page
+    refused = {"status": 403, "json": {"errors": [{"status": "403", "detail": "Not for you."}]}}
+    await page.route("**/vars", lambda route: route.fulfill(**refused), times=1)
+    await page.evaluate(COMES_BACK)
+    told = page.get_by_text("What there is now is not shown. Not for you.")
+    await told.wait_for()
+    await expect(page.get_by_role("checkbox")).to_have_count(0)
+    await visitor.button("Compare").click()
+    await page.get_by_label("Choose HERE").wait_for()
+    await expect(told).to_have_count(0)
+
+
 async def test_what_moves_with_what_stands_above_it_takes_no_click_at_once(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -8,7 +8,7 @@ import { choice, field, form, say } from "./fields.js";
 import { stay } from "./hands.js";
 import { readWorkspace, workspaceHead } from "./heads.js";
 import { findReadable, namesOf } from "./named.js";
-import { notify } from "./notices.js";
+import { clear, notify } from "./notices.js";
 import { address } from "./pages.js";
 import { redraw } from "./redraw.js";
 import { nameOf, summaryOf, table } from "./results.js";
@@ -27,6 +27,7 @@ const GROUPS = ["there", "here", "different", "unknown", "same"];
 /** @type {Record<Side, Side>} */
 const OTHER = { here: "there", there: "here" };
 const WITH = "/with";
+const NOW = "What there is now";
 const STALE = "Somebody has changed variables meanwhile. This is what there is now.";
 
 /** @param {Context} context */
@@ -86,6 +87,7 @@ class Comparison {
     const called = this.other.value.trim();
     address.keep("with", called);
     address.keep("effective", this.#isEffective ? "1" : "");
+    clear(NOW); // it was about what was compared before
     try {
       await this.#show(await this.#find(called, signal), signal);
     } catch (error) {
@@ -117,7 +119,7 @@ class Comparison {
 
   /** Reads both anew; where that is refused, none is shown. */
   async #refresh() {
-    await orTold("What there is now", () => this.#show(this.#of.there, this.signal).catch((error) => {
+    await orTold(NOW, () => this.#show(this.#of.there, this.signal).catch((error) => {
       if (!(error instanceof Unreachable)) this.#nothing();
       throw error;
     }));
