@@ -14,9 +14,12 @@ from tests.web.test_variable_sets import make_set, put
 # What is put into the page once more, as if it were new, is read out once more.
 COUNTS_MOVES = """() => {
   window.moves = 0;
-  new MutationObserver((all) => { window.moves += all.length; })
-    .observe(document.body, {childList: true});
+  const those = (all) => all.flatMap((one) => [...one.addedNodes, ...one.removedNodes]);
+  new MutationObserver((all) => {
+    window.moves += those(all).filter((one) => one.matches("[id]")).length;
+  }).observe(document.body, {childList: true});
 }"""
+"""Of the parts of the page, which have names; of a veil nobody hears."""
 
 
 async def test_of_many_workspaces_a_page_is_shown_and_any_is_found(
