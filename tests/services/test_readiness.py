@@ -182,22 +182,38 @@ async def test_a_node_whose_data_keys_do_not_open_is_not_ready_until_they_do(
     assert statuses == [200, 503, 503, 200]
 
 
-async def test_a_data_key_that_does_not_open_is_found_whosever_it_is(
+async def test_a_data_key_that_does_not_open_is_told_once_whosever_it_is_and_takes_no_node_away(
     own_calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(installation, "REMEMBERED_SECONDS", 0)
     database = own_calls.services.database
+    keep = "CREATE TABLE kept AS SELECT * FROM data_keys"
     damage = (
         "UPDATE data_keys SET wrapped = substr(wrapped, 1, 20) "
         "WHERE organization_id = (SELECT max(organization_id) FROM data_keys)"
     )
-    await database.write(lambda tx: tx.execute(damage))
-    statuses = []
-    for _ in range(await count(database, "SELECT count(*) FROM data_keys")):
-        await asyncio.sleep(0.001)
-        answer = await own_calls.node.client.get("http://teamvars.test/readyz")
-        statuses.append(answer.status_code)
-    assert statuses[-1] == 503, "each check opens that of another organization"
+    mend = (
+        "UPDATE data_keys SET wrapped = (SELECT kept.wrapped FROM kept "
+        "WHERE kept.organization_id = data_keys.organization_id)"
+    )
+    many, told = await count(database, "SELECT count(*) FROM data_keys"), []
+    ((last,),) = await database.read(
+        lambda tx: tx.fetch("SELECT max(organization_id) FROM data_keys")
+    )
+    for change in (keep, damage, mend, damage):
+
+        async def body(tx: Transaction, sql: str = change) -> None:
+            await tx.execute(sql)
+
+        await database.write(body)
+        with capture_logs() as logged:
+            for _ in range(2 * many):
+                await asyncio.sleep(0.001)
+                answer = await own_calls.node.client.get("http://teamvars.test/readyz")
+                assert answer.status_code == 200
+        told.append([line["reason"] for line in logged if "data key" in line["event"]])
+    found = [f"The data key of {last} does not open."]
+    assert told == [[], found, [], found]
 
 
 async def test_no_other_keyring_is_taken_for_the_stores_own(own_calls: Calls) -> None:

@@ -13,13 +13,13 @@ import msgspec
 import structlog
 
 from teamvars.decisions import Found
-from teamvars.domain.access import Caller, WrappedKey
+from teamvars.domain.access import Caller
 from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM
 from teamvars.domain.errors import Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.keys import NotedKey, noted_key
 from teamvars.domain.times import Clock
-from teamvars.metrics import Gauge
+from teamvars.metrics import Counter, Gauge
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring, KeysInUse
 from teamvars.security.sealing import SealBroken, Sealer
@@ -42,6 +42,8 @@ _FEWEST_ROWS = 50
 _MOST_ROWS = 10_000
 _PAGE_SECONDS = 0.05
 """How long a page of a backfill should hold what it locks: writers may wait for it."""
+_MOST_KEYS = 20
+"""How many data keys are looked at for one that opens."""
 _AGAIN = "A part of this is done. The same command does the rest."
 
 KNOWN = Gauge("teamvars_migrations_known", "The number of the newest migration of this release.")
@@ -49,6 +51,11 @@ BEGUN = Gauge("teamvars_migrations_begun", "The number of the newest migration o
 LACKING = Gauge(
     "teamvars_keys_lacking",
     "Keys that the store knows and the keyring lacks: it needs each once that is activated.",
+)
+
+DAMAGED = Counter(
+    "teamvars_damaged_data_keys_total",
+    "Data keys that were found not to open, each once in a process until it opens.",
 )
 
 log = structlog.get_logger("teamvars.installation")
@@ -175,33 +182,39 @@ class Installation:
         LACKING.set(len(usable - keyring.held))
         _require_fit(noted, keyring)
 
-    async def require_data_key(self, sealer: Sealer, after: str) -> str:
+    async def require_data_key(
+        self, sealer: Sealer, after: str, tell: Callable[[str, SealBroken | None], object]
+    ) -> str:
         """Opens the data key of the organization whose id comes next, from the first again after
-        the last, and returns that id. Raises NotReady when it does not open.
+        the last, or where it does not open the next that does, and returns that id; `tell` is told
+        of each what came of it. Raises NotReady when none of `_MOST_KEYS` opens.
         """
-
-        async def body(tx: Transaction) -> WrappedKey | None:
-            return await installation.next_key(tx, after) or await installation.next_key(tx, "")
-
-        key = await self.database.read(body)
-        if key is None:
-            return after
-        try:
-            sealer.generations(key)
-        except SealBroken as broken:
+        found = await self.database.read(lambda tx: installation.next_keys(tx, after, _MOST_KEYS))
+        for key in found:
+            try:
+                sealer.generations(key)
+            except SealBroken as broken:
+                tell(key.organization_id, broken)
+            else:
+                tell(key.organization_id, None)
+                return key.organization_id
+        if found:
             raise NotReady(
-                f"{broken} Rows were altered or lost: 'teamvars doctor' names them. Restore a "
-                "complete backup."
-            ) from None
-        return key.organization_id
+                "No data key opens. Rows were altered or lost: 'teamvars doctor' names them. "
+                "Restore a complete backup."
+            )
+        return after
 
 
 READY = Gauge("teamvars_ready", "1 if the service could do its work when that was last checked.")
 
 
 class Readiness:
-    """Whether the installation can be served: each check also opens another organization's data
-    key, or again the one that did not open.
+    """Whether the installation can be served.
+
+    Each check also opens another organization's data key. One that does not open keeps the values
+    of its organization from everybody, whichever node is asked, and nothing else: the log is told,
+    and only where none opens the node is not ready.
 
     Single-flight, and the result is cached for `REMEMBERED_SECONDS`: however many ask, the store
     sees at most one check a second.
@@ -215,6 +228,7 @@ class Readiness:
         self._keyring = keys.keyring
         self._sealer = Sealer(keys.keyring)
         self._opened = ""
+        self._damaged: set[str] = set()
         self._asking: asyncio.Task[None] | None = None
         self._answered_at = 0.0
         self._logged: str | None = None
@@ -260,7 +274,8 @@ class Readiness:
                 self._keyring = self._keys.keyring
                 self._sealer.take(self._keyring)
             await self._installation.require_ready(self._keyring)
-            self._opened = await self._installation.require_data_key(self._sealer, self._opened)
+            look = self._installation.require_data_key
+            self._opened = await look(self._sealer, self._opened, self._note_key)
             self._note(None)
             is_ready = True
         except NotReady as error:
@@ -280,6 +295,14 @@ class Readiness:
             except Exception:  # whatever it was, it is looked again
                 log.exception("whether the installation can be served is not known")
             await asyncio.sleep(WATCH_SECONDS)
+
+    def _note_key(self, organization_id: str, broken: SealBroken | None) -> None:
+        if broken is None:
+            self._damaged.discard(organization_id)
+        elif organization_id not in self._damaged:
+            self._damaged.add(organization_id)
+            DAMAGED.add()
+            log.error("a data key does not open", reason=str(broken))
 
     def _note(self, reason: str | None) -> None:
         if reason == self._logged:

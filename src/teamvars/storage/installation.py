@@ -18,9 +18,9 @@ _KEY_COLUMNS = """coalesce(organizations.id, data_keys.organization_id),
 _EVERY_KEY = f"""
 SELECT {_KEY_COLUMNS} FROM organizations FULL JOIN data_keys ON {IN_USE} ORDER BY 1, 2
 """
-_NEXT_KEY = f"""
+_NEXT_KEYS = f"""
 SELECT {_KEY_COLUMNS} FROM organizations LEFT JOIN data_keys ON {IN_USE}
-WHERE organizations.id > $1 ORDER BY organizations.id LIMIT 1
+WHERE organizations.id > $1 ORDER BY organizations.id LIMIT $2
 """
 _PAGE_ROWS = 50
 """Of values that may each be as large as a value can be."""
@@ -86,10 +86,12 @@ async def data_keys(tx: Transaction) -> list[WrappedKey]:
     return [_key(row) for row in await tx.fetch(_EVERY_KEY)]
 
 
-async def next_key(tx: Transaction, after: str) -> WrappedKey | None:
-    """The key in use of the organization whose id comes next; None: there is no other."""
-    row = await tx.fetch_one(_NEXT_KEY, after)
-    return None if row is None else _key(row)
+async def next_keys(tx: Transaction, after: str, most: int) -> list[WrappedKey]:
+    """The keys in use of the organizations whose ids come next, each once: from the first again
+    after the last.
+    """
+    found = [*await tx.fetch(_NEXT_KEYS, after, most), *await tx.fetch(_NEXT_KEYS, "", most)]
+    return list({key.organization_id: key for key in map(_key, found)}.values())[:most]
 
 
 def _key(row: Row) -> WrappedKey:
