@@ -15,7 +15,9 @@ import pytest
 
 from teamvars import wiring
 from teamvars.domain.directory import Directory, OrganizationEntry
+from teamvars.domain.pages import Page
 from teamvars.domain.times import LATEST
+from teamvars.domain.workspaces import Workspace
 from teamvars.pace import Pace
 from teamvars.protocol import encoded
 from teamvars.security.sealing import Sealer
@@ -29,6 +31,7 @@ from teamvars.storage import (
     effective,
     runners,
     streams,
+    team_access,
     tokens,
 )
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
@@ -618,6 +621,27 @@ async def test_nobody_who_has_access_is_looked_for_in_every_team(large: Large) -
     await tenant.call("owner", "GET", f"/workspaces/{tenant.workspaces['network']}/access")
     (ways,) = (one for sql, one in seen.items() if "ORDER BY teams.level" in sql)
     assert "team_members_membership_id" in str(await plan_of(large, ways))
+
+
+async def test_teams_that_read_a_workspace_are_found_once_also_before_there_are_statistics(
+    postgres: Postgres,
+) -> None:
+    """Else all teams of the organization are gone through for each of its members."""
+
+    async def plans(tx: Transaction) -> list[str]:
+        seen: dict[str, Statement] = {}
+        place = Workspace("ws", "network", "org", "acme")
+        await team_access.principals(Listening(tx, seen, has_many=True), place, 0, Page())
+        some = [one for one in seen.values() if "principals" in one.sql]
+        explained = [await tx.fetch(f"EXPLAIN {one.sql}", *one.args) for one in some]
+        return ["\n".join(str(row[0]) for row in rows) for rows in explained]
+
+    with fresh_postgres(postgres) as url:
+        async with open_deployment(url) as deployment:
+            await build_tenant(deployment)
+        async with PostgresDatabase(url, statement_seconds=5.0) as serving:
+            found = await serving.write(plans)
+    assert ["hashed SubPlan" in plan and "EXISTS(SubPlan" in plan for plan in found] == [True, True]
 
 
 async def test_what_a_foreign_key_looks_for_is_not_looked_for_in_the_whole_organization(
