@@ -1,12 +1,17 @@
 """Changes to the members of teams that are made at the same time, each with its own outcome."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
-from teamvars.storage.database import Transaction
+from teamvars.domain.directory import TeamEntry
+from teamvars.domain.memberships import LinkageType
+from teamvars.storage import memberships
+from teamvars.storage.database import Row, Transaction
 from tests.services.calls import Calls, caller, count
 from tests.storage.stores import words
 from tests.support.engines import ON_POSTGRES
+from tests.support.observed_transaction import ObservedTransaction
 
 TEAMS = ("writers", "readers", "managers", "crew")
 
@@ -100,3 +105,44 @@ async def test_many_changes_of_one_team_all_happen_and_each_is_recorded(
         assert are_in == [change == "add"] * len(people)
     assert (await actions(both_nodes[0])).count("member.remove") == len(people)
     assert await both_nodes[0].tenant.deployment.audit_holds()
+
+
+class Counting(ObservedTransaction):
+    """Counts rows that a node gets, in an iteration of its event loop."""
+
+    def __init__(self, tx: Transaction) -> None:
+        super().__init__(tx, lambda *_: None)
+        self.rows = 0
+
+    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
+        found = await super().fetch(sql, *args)
+        self.rows += len(found)
+        return found
+
+
+async def test_who_is_in_how_many_teams_takes_a_row_for_each_and_not_for_each_in_each(
+    calls: Calls,
+) -> None:
+    people, names = ("owner", "plain", "reader"), [f"many-{n}" for n in range(9)]
+    await calls.apply(*(TeamEntry(name, members=calls.named(*people)) for name in names))
+    its = sorted(calls.tenant.memberships[person] for person in people)
+    users = sorted(calls.tenant.users[person] for person in people)
+
+    async def body(tx: Transaction) -> None:
+        asked = "SELECT id FROM teams WHERE name LIKE 'many-%' ORDER BY id"
+        teams = [id_ for (id_,) in await tx.fetch(asked)]
+        counting = Counting(tx)
+        by_users = await memberships.ids_of_teams(counting, teams, LinkageType.USERS)
+        assert (by_users, counting.rows) == (dict.fromkeys(teams, users), len(teams))
+        members = await memberships.of_teams(counting := Counting(tx), teams)
+        assert [[one.id for one in each] for each in members.values()] == [its] * len(teams)
+        assert counting.rows == len(teams) + len(people)
+        found = members[teams[0]]
+        whole = await memberships.with_teams(counting := Counting(tx), found, None)
+        assert {team for one in whole for team in one.team_ids} >= set(teams)
+        assert counting.rows == len(people)
+        of = await memberships.team_ids_of(counting := Counting(tx), its)
+        assert of == {one.id: tuple(one.team_ids) for one in whole}
+        assert counting.rows == len(people)
+
+    await calls.services.database.read(body)

@@ -212,15 +212,14 @@ async def ids_of_teams(
 
     Invited ones are included.
     """
-    found: dict[str, list[str]] = {id_: [] for id_ in team_ids}
-    for team_id, id_ in await tx.fetch(
-        f"SELECT team_members.team_id, {_LINKED_BY[linkage]} FROM team_members "
+    ids = list(team_ids)
+    rows = await tx.fetch(
+        f"SELECT team_members.team_id, {_in_one(_LINKED_BY[linkage])} FROM team_members "
         "JOIN memberships ON memberships.id = team_members.membership_id "
-        f"WHERE team_members.team_id IN {{each $1}} ORDER BY {_LINKED_BY[linkage]}",
-        each(found),
-    ):
-        found[team_id].append(id_)
-    return found
+        "WHERE team_members.team_id IN {each $1} GROUP BY team_members.team_id",
+        each(ids),
+    )
+    return _of_each(ids, rows)
 
 
 async def count_of_teams(tx: Transaction, team_ids: Iterable[str]) -> dict[str, int]:
@@ -234,14 +233,13 @@ async def count_of_teams(tx: Transaction, team_ids: Iterable[str]) -> dict[str, 
 
 async def team_ids_of(tx: Transaction, membership_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """The teams that each of the memberships is in, by id, secret ones included."""
-    found: dict[str, tuple[str, ...]] = dict.fromkeys(membership_ids, ())
-    for membership_id, team_id in await tx.fetch(
-        "SELECT membership_id, team_id FROM team_members WHERE membership_id IN {each $1} "
-        "ORDER BY team_id",
-        each(found),
-    ):
-        found[membership_id] += (team_id,)
-    return found
+    ids = list(membership_ids)
+    rows = await tx.fetch(
+        f"SELECT membership_id, {_in_one('team_id')} FROM team_members "
+        "WHERE membership_id IN {each $1} GROUP BY membership_id",
+        each(ids),
+    )
+    return {id_: tuple(its) for id_, its in _of_each(ids, rows).items()}
 
 
 async def with_teams(
@@ -252,18 +250,34 @@ async def with_teams(
     Without `team_ids` all teams are seen.
     """
     seen = "" if team_ids is None else "AND (visibility = 'organization' OR teams.id IN {each $2})"
-    args = [each(one.id for one in found)]
+    ids = [membership.id for membership in found]
+    args = [each(ids)]
     if team_ids is not None:
         args.append(each(team_ids))
-    of: dict[str, list[str]] = {membership.id: [] for membership in found}
-    for membership_id, team_id in await tx.fetch(
-        "SELECT team_members.membership_id, teams.id FROM team_members "
+    rows = await tx.fetch(
+        f"SELECT team_members.membership_id, {_in_one('teams.id')} FROM team_members "
         "JOIN teams ON teams.id = team_members.team_id "
-        f"WHERE team_members.membership_id IN {{each $1}} {seen} ORDER BY teams.id",
+        f"WHERE team_members.membership_id IN {{each $1}} {seen} "
+        "GROUP BY team_members.membership_id",
         *args,
-    ):
-        of[membership_id].append(team_id)
+    )
+    of = _of_each(ids, rows)
     return [replace(membership, team_ids=of[membership.id]) for membership in found]
+
+
+def _in_one(ids: str) -> str:
+    """The ids of many rows in order, as one text: for each row that a statement returns the event
+    loop stands still ten times as long as for an id.
+    """
+    return f"string_agg({ids}, ' ' ORDER BY {ids})"
+
+
+def _of_each(owners: Iterable[str], rows: Iterable[Row]) -> dict[str, list[str]]:
+    """The ids that such rows have for each of some owners, none where there is no row."""
+    found: dict[str, list[str]] = {id_: [] for id_ in owners}
+    for owner, ids in rows:
+        found[owner] = ids.split(" ")
+    return found
 
 
 def putting(team_id: str, membership_ids: Sequence[str], *, adds: bool) -> Statement:

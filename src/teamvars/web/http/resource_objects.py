@@ -195,7 +195,7 @@ def structure(name: str, text: str, fields: Iterable[Field], tag: str = "") -> A
     return msgspec.defstruct(name, fields, kw_only=True, namespace={"__doc__": text}, **tagged)
 
 
-class Identifier(msgspec.Struct):
+class Identifier(msgspec.Struct, gc=False):
     """A resource identifier object."""
 
     id: str
