@@ -20,7 +20,7 @@ from teamvars.domain.errors import Kind, Refusal, Unfinished
 from teamvars.domain.keys import KeyRefused
 from teamvars.domain.set_effects import Effects
 from teamvars.domain.variable_sets import Quotas, SetLimits
-from teamvars.pace import Pace
+from teamvars.pace import Pace, in_batches
 from teamvars.security.cursors import Cursors
 from teamvars.security.keyring import KeyringError
 from teamvars.services.code.checker import CodeChecker
@@ -36,8 +36,8 @@ UseCase = Callable[Concatenate["UseCases", Caller, P], Coroutine[Any, Any, T]]
 Reading = Callable[Concatenate[Cases, Transaction, P], Coroutine[Any, Any, T]]
 """A method that is given a transaction before all that it is asked."""
 
-_AT_ONCE = 500
-"""Workspaces that are compared before others may have the loop."""
+_AT_ONCE = 8
+"""Workspaces that are compared before others may have the loop: one may take a millisecond."""
 
 
 class House(msgspec.Struct, frozen=True):
@@ -171,8 +171,8 @@ async def foretold(foreseen: Foreseen) -> Effects:
     """What the caller is told a change of sets would make of workspaces, however many there are;
     others have the loop in between.
     """
-    pace, tally, workspaces = Pace(), foreseen.tally(), foreseen.workspaces
-    for first in range(0, len(workspaces), _AT_ONCE):
-        tally.add(workspaces[first : first + _AT_ONCE])
+    pace, tally = Pace(), foreseen.tally()
+    for some in in_batches(foreseen.workspaces, lambda _: 1, _AT_ONCE):
+        tally.add(some)
         await pace.keep()
     return foreseen.with_runners(tally.told)
