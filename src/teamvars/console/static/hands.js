@@ -93,12 +93,13 @@ export function lead(element, from) {
  */
 export function settle(element, last = element) {
   queueMicrotask(() => {
-    const [{ left, top, width }, { bottom }] = [element, last].map((one) => one.getBoundingClientRect());
+    const [{ left, top, right }, { bottom }] = [element, last].map((one) => one.getBoundingClientRect());
     const veil = cover(element.closest("dialog"));
     veil.style.position = "absolute"; // as it may be scrolled
-    [veil.style.width, veil.style.height] = [`${width}px`, `${bottom - top}px`];
-    const from = veil.getBoundingClientRect();
-    [veil.style.left, veil.style.top] = [`${left - from.left}px`, `${top - from.top}px`];
+    const within = veil.getBoundingClientRect();
+    // By its sides: a window that gets narrower meanwhile is not wider inside for it.
+    veil.style.inset = `${top - within.top}px ${within.right - right}px auto ${left - within.left}px`;
+    veil.style.height = `${bottom - top}px`;
   });
 }
 
