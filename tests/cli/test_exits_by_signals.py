@@ -7,12 +7,13 @@ import click
 import pytest
 
 from teamvars import settings
-from teamvars.cli.exits import UNKNOWN_OUTCOME, clearing_up
+from teamvars.cli.exits import UNKNOWN_OUTCOME
 from teamvars.cli.operator import installation
 from teamvars.cli.operator.context import store_of, telling_of_change
 from teamvars.cli.operator.host import finish
 from teamvars.services.installation import Installation
 from teamvars.settings import Settings
+from teamvars.signals import clearing_first, clearing_up, pass_over
 from teamvars.storage.database import Transaction
 from tests.support.commands import Host
 
@@ -35,6 +36,18 @@ def test_a_second_signal_interrupts_nothing_that_is_cleared_up() -> None:
     assert ended.value.code == 128 + signal.SIGTERM
     assert cleared == ["all"]
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_signal_that_ends_nothing_ends_nothing_of_what_is_to_be_cleared_up_either() -> None:
+    """As SIGHUP while a server starts, for which something unwraps the keyring."""
+    before = signal.signal(signal.SIGHUP, pass_over)
+    cleared = []
+    try:
+        with clearing_up(), clearing_first(lambda: cleared.append("all")):
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert cleared == []
 
 
 @pytest.mark.parametrize("is_behind", [False, True])

@@ -20,9 +20,9 @@ from tests.support import packages
 from tests.support.commands import SCRIPT, Host
 from tests.support.forked import Started
 from tests.support.openbao import OpenBao
-from tests.support.patience import wait_until
+from tests.support.patience import HANGS, wait_until
 from tests.support.processes import children, wait_until_gone
-from tests.support.server import Server, end_group, is_ready
+from tests.support.server import Server, end_group, free_port, is_ready
 from tests.test_documents import ROOT
 from tests.test_first_start import bash, blocks
 
@@ -31,6 +31,15 @@ POLICY = 'path "transit/+/teamvars" { capabilities = ["update"] }'
 WAITING = "waiting for what unwraps the keyring"
 TURNED = "import sys; sys.stdout.buffer.write(sys.stdin.buffer.read()[::-1])"
 """Lines of Python: a command that wraps nothing, and says it backwards."""
+
+HANGS_THERE = """
+import os, time
+with open("pid.new", "w") as file:
+    file.write(str(os.getpid()))
+os.rename("pid.new", "pid")
+time.sleep(1000)
+"""
+"""One that never says anything, and notes what it is."""
 
 
 @pytest.fixture(scope="module")
@@ -313,3 +322,17 @@ def test_the_commands_of_the_document_wrap_a_keyring(
     there.succeed("audit", "verify")
     host.succeed("keys", "wrap", "--from", there.settings["KEYRING_WRAP"])
     assert file(host).read_text() == plain
+
+
+def test_a_command_that_hangs_ends_with_a_server_that_is_told_to_end(tmp_path: Path) -> None:
+    host = Host(tmp_path).having(keyring_wrap=command())
+    host.succeed("init")
+    hanging = f"command:{sys.executable} -c '{HANGS_THERE}'"
+    process = start(host.having(keyring_wrap=hanging, port=free_port()))
+    try:
+        wait_until((pid := tmp_path / "pid").exists)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(HANGS) == -signal.SIGTERM
+        wait_until_gone(int(pid.read_text()))
+    finally:
+        end_group(process)

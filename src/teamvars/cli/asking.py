@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from teamvars.cli.exits import ERROR, INVALID, Failure, Misuse, clearing_up, writing
+from teamvars.cli.exits import ERROR, INVALID, Failure, Misuse, writing
 from teamvars.cli.output import note
 from teamvars.domain.names import escaped
+from teamvars.signals import clearing_up
 
 _MOST_OF_STDIN = 16 * 1024 * 1024
 STDIN = "-"

@@ -1,13 +1,10 @@
-"""How commands end: what they exit with, which `teamvars --help` and docs/cli.md show, and why; and
-what is cleared up before a signal ends one.
-"""
+"""How commands end: what they exit with, which `teamvars --help` and docs/cli.md show, and why."""
 
 import os
-import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn, TextIO
+from typing import TextIO
 
 DONE, ERROR, USAGE, DIFFERENCES, UNAUTHENTICATED, NOT_FOUND, CONFLICT, INVALID = range(8)
 FORBIDDEN, BUSY, SERVICE_FAULT, NO_CONNECTION, UNKNOWN_OUTCOME = range(8, 13)
@@ -37,8 +34,6 @@ MEANINGS = {
     INTERRUPTED: "Ctrl-C while no change was under way",
     CLOSED_PIPE: "nobody reads the output any more, as after head -n 1",
 }
-
-_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 def epilog() -> str:
@@ -73,34 +68,3 @@ def writing(stream: TextIO) -> Iterator[None]:
         if isinstance(error, BrokenPipeError):
             sys.exit(CLOSED_PIPE)
         raise Failure(f"The output cannot be written: {error.strerror}.") from None
-
-
-@contextmanager
-def heeding(end: Callable[[int, Any], object]) -> Iterator[None]:
-    """Within it such a signal calls `end` with its number and the handler that it had before. One
-    that was ignored stays so.
-    """
-    before = {number: signal.getsignal(number) for number in _ENDING}
-    heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
-    for number in heeded:
-        signal.signal(number, lambda which, _: end(which, before[signal.Signals(which)]))
-    try:
-        yield
-    finally:
-        for number in heeded:
-            signal.signal(number, before[number])
-
-
-@contextmanager
-def clearing_up() -> Iterator[None]:
-    """Within it such a signal ends the process by an exception: what is in its way is cleared up,
-    such as a file, or a terminal that shows nothing that is typed.
-    """
-    with heeding(_end):
-        yield
-
-
-def _end(number: int, _: object) -> NoReturn:
-    for one in _ENDING:  # of a terminal that closes both the system and its shell tell
-        signal.signal(one, signal.SIG_IGN)
-    raise SystemExit(128 + number)

@@ -18,6 +18,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import IO, Any, Protocol
@@ -28,6 +29,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from teamvars.security.answers import Answer, CutShort, HungUp, NoAnswer, Talk, is_guarded
+from teamvars.signals import clearing_first
 
 KEY_BYTES = 32
 MOST_BYTES = 4096
@@ -176,7 +178,8 @@ class Command(msgspec.Struct, frozen=True):
         except OSError as error:
             raise NotUnwrapped(f"{self.words[0]} cannot be run: {error.strerror}.") from None
         try:
-            said, code = _outcome(process, given, time.monotonic() + self.seconds)
+            with clearing_first(partial(_kill, process)):
+                said, code = _outcome(process, given, time.monotonic() + self.seconds)
         except (TimeoutError, subprocess.TimeoutExpired):
             text = f"{self.words[0]} has not ended after {self.seconds:g} seconds."
             raise Unavailable(text) from None
@@ -193,15 +196,21 @@ def _outcome(process: subprocess.Popen[bytes], given: bytes, deadline: float) ->
         said = _exchanged(process, given, deadline)
         return said, process.wait(max(deadline - time.monotonic(), 0))
     except BaseException:
-        # Nobody has waited for it, so that the number is still its own. What has become another
-        # account's, as sudo does, nobody here can end: it is waited for beside.
-        with suppress(PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        _kill(process)
         Thread(target=process.wait, daemon=True).start()
         raise
     finally:
         if process.stdout is not None:
             process.stdout.close()
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """With what it has started, while nobody has waited for it: the number is still its own. What
+    has become another account's, as sudo does, nobody here can end: it is waited for beside.
+    """
+    if process.returncode is None:
+        with suppress(PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _exchanged(process: subprocess.Popen[bytes], given: bytes, deadline: float) -> bytes:

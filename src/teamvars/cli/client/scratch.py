@@ -10,7 +10,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self
 
-from teamvars.cli.exits import ERROR, Failure, Misuse, clearing_up, heeding
+from teamvars.cli.exits import ERROR, Failure, Misuse
+from teamvars.signals import clearing_up, heeding
 
 _IN_MEMORY = frozenset(("tmpfs", "ramfs"))
 _SECONDS = 5.0

@@ -2,16 +2,15 @@
 
 import os
 import shutil
-import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import msgspec
 
-from teamvars.cli.exits import CONFLICT, DIFFERENCES, NOT_FOUND, Failure, Misuse, heeding
+from teamvars.cli.exits import CONFLICT, DIFFERENCES, NOT_FOUND, Failure, Misuse
 from teamvars.cli.operator.host import database_file, ending, load_settings
 from teamvars.cli.options import argument, command, json_option, option
 from teamvars.cli.output import show
@@ -20,6 +19,7 @@ from teamvars.security.files import settle
 from teamvars.services import backups
 from teamvars.services.backups import BadBackup, BadKey
 from teamvars.settings import Settings
+from teamvars.signals import clearing_first
 from teamvars.storage.engines import is_sqlite
 from teamvars.versions import version
 
@@ -115,24 +115,8 @@ def temporary_folder(where: Path | None = None) -> Iterator[Path]:
             error.filename = place  # not that of a folder which nobody has named
             raise
         folder = Path(made.enter_context(new))
-        made.enter_context(_cleared(folder))
+        made.enter_context(clearing_first(lambda: shutil.rmtree(folder, ignore_errors=True)))
         yield folder
-
-
-@contextmanager
-def _cleared(folder: Path) -> Iterator[None]:
-    """Within it a signal that ends the process takes the folder along. Nothing is raised: what runs
-    may be a copy in a thread, for which the end of the process would wait.
-    """
-
-    def end(number: int, before: Any) -> None:
-        shutil.rmtree(folder, ignore_errors=True)
-        # Which may have a folder to clear around this one.
-        signal.signal(number, before)
-        os.kill(os.getpid(), number)
-
-    with heeding(end):
-        yield
 
 
 @contextmanager

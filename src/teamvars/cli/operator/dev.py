@@ -18,7 +18,6 @@ import yaml
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from teamvars import wiring
-from teamvars.cli.exits import clearing_up
 from teamvars.cli.operator.dev_accounts import CLIENT, Accounts
 from teamvars.cli.operator.directory_file import read
 from teamvars.cli.operator.host import finish, load_settings, operator
@@ -41,6 +40,7 @@ from teamvars.security.tokens import hash_token
 from teamvars.services.directory_files.files import Options
 from teamvars.services.variables import Variables
 from teamvars.settings import DialectName, Settings
+from teamvars.signals import clearing_up
 from teamvars.storage.engines import database_for
 
 _AUTHORITY, _CERTIFICATE, _KEY = "ca.pem", "server.pem", "server.key"

@@ -33,6 +33,7 @@ from teamvars.security.keyring import KeyringUnavailable
 from teamvars.security.wrapping import Wrapping
 from teamvars.services.installation import Installation
 from teamvars.settings import Settings, SettingsError
+from teamvars.signals import pass_over
 from teamvars.storage.engines import database_for, described, is_sqlite
 from teamvars.storage.engines.outages import reason
 
@@ -66,9 +67,8 @@ def serve(
 ) -> None:
     """Serve the API until SIGTERM; requests in flight are finished first."""
     if sys.platform != "win32":
-        # Until the server heeds it: what is not there yet is looked for every second anyway. It is
-        # not ignored, as programs that this one starts would inherit that.
-        signal.signal(signal.SIGHUP, lambda *_: None)
+        # Until the server heeds it: what is not there yet is looked for every second anyway.
+        signal.signal(signal.SIGHUP, pass_over)
     config = load_settings(host=host, port=port, workers=workers, log_format=log_format)
     _require_certificate(config)
     _require_keys_of_issuers(config)
