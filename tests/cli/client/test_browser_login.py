@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -177,6 +178,38 @@ def test_a_token_that_is_not_kept_is_revoked(stranger: Desk, public: Public, bro
     before = len(public.tokens())
     words = ("login", "--address", public.url, "--browser")
     assert stranger.run(*words, "--organization", "none").code == 5
+    assert len(public.tokens()) == before
+
+
+TOLD_TO_END = """
+import os, signal
+from teamvars.cli.client.api import accounts
+
+accounts.keep = lambda *_, **__: os.kill(os.getpid(), signal.{number})
+from teamvars.__main__ import main
+main()
+"""
+"""The command line, which is told to end when it is about to keep a token."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_token_is_revoked_where_a_signal_comes_before_it_is_kept(
+    stranger: Desk, public: Public, browser: Any, number: signal.Signals
+) -> None:
+    """As of a terminal that is closed while the system's keyring asks to be unlocked."""
+    browser("approve")
+    before = len(public.tokens())
+    script = TOLD_TO_END.format(number=number.name)
+    done = subprocess.run(
+        [sys.executable, "-c", script, "login", "--address", public.url, "--browser"],
+        cwd=stranger.folder,
+        env=stranger.environment,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+        timeout=HANGS,
+    )
+    assert done.returncode == 128 + number
     assert len(public.tokens()) == before
 
 

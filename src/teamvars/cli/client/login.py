@@ -45,6 +45,7 @@ from teamvars.cli.options import (
 from teamvars.cli.output import note, show, show_token
 from teamvars.domain.names import NAME_RULE, fold, is_name
 from teamvars.domain.times import DAY, SECOND
+from teamvars.signals import clearing_up
 
 _MOST_BYTES = 4096
 _LOGINS = "teamvars.cli.client.logins"
@@ -112,7 +113,8 @@ def login(where: Where, how: How, name: str | None, server_key: str | None) -> N
     if server_key is not None:
         # Only here: what knows keys takes a while to load.
         named("teamvars.cli.client.deliveries:pinned_keys")(server_key)
-    _log_in(where, service, how, name)
+    with clearing_up():  # a token that was made, and that nobody keeps
+        _log_in(where, service, how, name)
     if server_key is not None:
         accounts.pin(service, server_key)
     note("Next: teamvars link, in the folder of a workspace.")
