@@ -15,6 +15,7 @@ from tests.support.desk import Desk, Homeless
 
 BACKEND = """
 from keyring.backend import KeyringBackend
+from keyring.errors import PasswordDeleteError
 from pathlib import Path
 import json, os
 
@@ -32,6 +33,8 @@ class Keys(KeyringBackend):
         self.path.write_text(json.dumps(self._all() | {{service + " " + name: password}}))
 
     def delete_password(self, service, name):
+        if self.get_password(service, name) is None:
+            raise PasswordDeleteError("No such password!")
         self.path.write_text(json.dumps({{}}))
 """
 
@@ -237,6 +240,21 @@ def test_a_token_is_kept_in_the_keyring_where_there_is_one(
     assert with_keys.terminal("logout").wait() == 0
     assert token not in (stranger.files / "tokens.json").read_text()
     assert not keys.exists() or token not in keys.read_text()
+
+
+def test_whoever_has_no_token_in_the_keyring_any_more_logs_out_all_the_same(
+    stranger: Desk, service: Service, tmp_path: Path
+) -> None:
+    """They have removed it there, or a logout was ended behind that."""
+    (tmp_path / "own_keys.py").write_text(BACKEND.format(priority=5))
+    with_keys = KeyringDesk(stranger.folder, home=stranger.home)
+    with_keys.login(service.url, service.tokens["bob"])
+    (stranger.home / "keyring.json").write_text("{}")
+    with with_keys.terminal("logout") as terminal:
+        terminal.expect(f"Logged out of {service.url}")
+        assert terminal.wait() == 0
+    with with_keys.terminal("logout") as terminal:
+        terminal.expect("You are not logged in")
 
 
 class KeyringDesk(Desk):

@@ -235,8 +235,8 @@ def forget(account: str) -> bool:
     known = read(Settings).accounts.get(account)
     if known is None:
         return False
-    if known.in_keyring:
-        _ask("delete_password", account)
+    if known.in_keyring and _ask("get_password", account) is not None:
+        _ask("delete_password", account)  # which refuses where there is none
     change(Tokens, lambda tokens: _put(tokens, account, None))
 
     def without(settings: Settings) -> None:
