@@ -480,6 +480,44 @@ def test_what_is_told_to_end_leaves_no_copy(
     assert not (filled.folder / "c.tar").exists()
 
 
+TOLD_TO_END = """
+import os, signal, sys
+
+call = sys.argv.pop(1)
+real = getattr(os, call)
+
+def told(path, *more, **options):
+    if call == "mkdir":
+        real(path, *more, **options)
+    if ".teamvars-" in str(path):
+        setattr(os, call, real)
+        os.kill(os.getpid(), signal.SIGTERM)
+    if call == "rmdir":
+        real(path, *more, **options)
+
+setattr(os, call, told)
+from teamvars.__main__ import main
+main()
+"""
+"""The command line, told to end as soon as it has made its folder, or while it removes that."""
+
+
+@pytest.mark.parametrize("call", ["mkdir", "rmdir"])
+def test_what_is_told_to_end_at_its_first_moment_or_its_last_leaves_no_copy(
+    filled: Host, call: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", TOLD_TO_END, call, "backup", "create", "c.tar"],
+        cwd=filled.folder,
+        env=filled.environment,
+        check=False,
+        timeout=HANGS,
+    )
+    assert done.returncode == -signal.SIGTERM
+    assert not hidden(filled)
+    assert (filled.folder / "c.tar").exists() == (call == "rmdir")
+
+
 def test_a_signal_that_was_ignored_stays_so(filled: Host) -> None:
     """As under nohup: whoever hangs up ends nothing."""
     command = ["/usr/bin/nohup", sys.executable, "-c", HANGING, "rows", "backup", "create", "c"]

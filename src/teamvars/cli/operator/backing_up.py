@@ -1,6 +1,7 @@
 """`backup create`, which needs little of the program: it begins at once, and copies files."""
 
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -106,16 +107,19 @@ def _texts(known: Callable[[], backups.Known]) -> Iterator[bytes]:
 
 @contextmanager
 def temporary_folder(where: Path | None = None) -> Iterator[Path]:
-    """A folder there, else in TMPDIR, which is gone at the end, also when a signal is that."""
+    """A folder there, else in TMPDIR, which is gone at the end, also when a signal is that. It is
+    named before it is made, so that none comes too soon, or too late.
+    """
     place = where or "TMPDIR"
     with ending(place), ExitStack() as made:
+        folder = Path(where or tempfile.gettempdir()) / f".teamvars-{secrets.token_hex(8)}"
+        made.enter_context(clearing_first(lambda: shutil.rmtree(folder, ignore_errors=True)))
         try:
-            new = tempfile.TemporaryDirectory(prefix=".teamvars-", dir=where)
+            folder.mkdir(0o700)
         except OSError as error:
             error.filename = place  # not that of a folder which nobody has named
             raise
-        folder = Path(made.enter_context(new))
-        made.enter_context(clearing_first(lambda: shutil.rmtree(folder, ignore_errors=True)))
+        made.callback(shutil.rmtree, folder)
         yield folder
 
 
