@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import apsw
 import pytest
 from msgspec.structs import replace
 
@@ -24,6 +25,7 @@ from teamvars.domain.directory import (
     TeamEntry,
     UserEntry,
 )
+from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.domain.memberships import InvitationDraft, Status
 from teamvars.domain.project_grants import ProjectAccessType
 from teamvars.domain.projects import DEFAULT_NAME
@@ -31,8 +33,10 @@ from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import Visibility
 from teamvars.domain.tokens import OwnerName
 from teamvars.security import keyring
+from teamvars.services.directory_files.files import Options
 from teamvars.storage import organizations, streams, tables, teams
 from teamvars.storage.database import Body, Transaction
+from teamvars.storage.engines.outages import is_held
 from tests.services.calls import AS_WRITTEN, Calls, caller
 from tests.support.commands import Host
 from tests.support.deployment import Deployment, open_deployment, operator
@@ -210,6 +214,78 @@ async def test_a_team_that_is_changed_while_a_file_waits_for_it_becomes_what_the
     await holder
     assert await applying == (f"update team {calls.tenant.organization}/crew",)
     assert await calls.apply(entry) == ()
+
+
+async def test_a_file_that_changes_nothing_or_is_at_fault_waits_for_nobody(own_url: str) -> None:
+    async with (
+        open_deployment(own_url) as deployment,
+        open_deployment(own_url, keys=deployment.keys) as node,
+    ):
+        calls = Calls(await build_tenant(deployment))
+        locked, done = asyncio.Event(), asyncio.Event()
+
+        async def holding(tx: Transaction) -> None:
+            found = await organizations.find_all(tx, [calls.tenant.organization])
+            await streams.lock(tx, [one.id for one in found.values()])
+            locked.set()
+            await done.wait()
+
+        holder = asyncio.ensure_future(node.services.database.write_in_turns(holding))
+        await locked.wait()
+        try:
+            assert await calls.apply(TeamEntry("crew"), TeamEntry("owners")) == ()
+            with pytest.raises(Refusal) as refused:
+                await calls.apply(TeamEntry("crew", members=("nobody",)))
+        finally:
+            done.set()
+            await holder
+    assert "nobody is no member of" in refused.value.faults[0].detail
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+async def test_whoever_waits_too_long_looks_whether_others_have_done_what_the_file_says(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch, is_done: bool
+) -> None:
+    database = calls.services.database
+    write, waited = database.write, list[str]()
+    entry = TeamEntry("crew", visibility=Visibility.SECRET)
+
+    async def in_vain(*_: Any, **__: Any) -> Any:
+        waited.append("in vain")
+        if is_done:
+            with monkeypatch.context() as others:
+                others.setattr(database, "write", write)
+                assert len(await calls.apply(entry)) == 1
+        raise storage_unavailable(apsw.BusyError())
+
+    monkeypatch.setattr(database, "write", in_vain)
+    if is_done:
+        assert await calls.apply(entry) == ()
+        assert len(waited) == 1
+        return
+    with pytest.raises(Refusal) as refused:
+        await calls.apply(entry)
+    assert is_held(refused.value.__cause__)
+    assert len(waited) > 1
+
+
+async def test_what_is_read_anew_is_told_once(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on PostgreSQL after a connection was lost."""
+    database = calls.services.database
+    read = database.read
+
+    async def twice(body: Body[Any]) -> Any:
+        async def again(tx: Transaction) -> Any:
+            await body(tx)
+            return await body(tx)
+
+        return await read(again)
+
+    monkeypatch.setattr(database, "read", twice)
+    told = await calls.apply(TeamEntry("late"), options=Options(dry_run=True))
+    assert told == (f"create team {calls.tenant.organization}/late",)
 
 
 @pytest.mark.long

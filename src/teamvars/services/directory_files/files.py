@@ -1,13 +1,13 @@
 """`directory apply` reconciles users, organizations and what is in these with a file.
 
-One transaction in three steps: the actual state is locked and read (`actual`), the difference is
-determined in memory (`changeset`, `contents` with `projects`, `runners`, `sets`), and the
-change set is written with a few statements for each kind of change (`changeset`).
+The actual state is read (`actual`), and the difference is determined in memory (`changeset`,
+`contents` with `projects`, `runners`, `sets`): on a snapshot first. If that is none, this is all.
+Otherwise the same is done in one transaction that locks what it reads, and the change set is
+written with a few statements for each kind of change (`changeset`).
 """
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 
 import msgspec
 from msgspec.structs import replace
@@ -36,6 +36,13 @@ from teamvars.services.directory_files.sets import Sets
 from teamvars.services.house import UseCases
 from teamvars.storage import data_keys, former_names, streams, users, variable_sets, workspaces
 from teamvars.storage.database import MissingReference, Taken, Transaction
+from teamvars.storage.engines.outages import is_held
+
+_ATTEMPTS = 3
+_KEEPS_CHANGING = Fault(
+    Code.INVALID_VALUE,
+    "Others keep changing what the file names. Nothing was changed; try again.",
+)
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -53,23 +60,29 @@ class DirectoryFiles(UseCases):
     async def apply(self, caller: Caller, directory: Directory, options: Options) -> Applied:
         """Applies the file atomically and idempotently.
 
-        A dry run only reads, and holds up nobody. Refuses with every fault at once: an unknown
+        What it changes is foreseen on a snapshot: only a file that changes something locks
+        anything, and is compared again under the lock. Refuses with every fault at once: an unknown
         user, member or workspace, a name that something had before and has not been given to
         anything since, a taken e-mail address, an organization that would lose its last
         active owner, with `prune` a workspace or variable set that has variables.
         """
-        if options.dry_run:
-            changeset = Changeset(self._clock())
-            return await self._database.read(
-                lambda tx: self._planned(tx, changeset, directory, options, actual.no_lock)
-            )
-        # A concurrent invitation may take a name that the file gives to another user. The retries
-        # lock the system's stream with the first, which invitations need.
-        for early in ((), (SYSTEM_STREAM,), (SYSTEM_STREAM,)):
-            with suppress(Overtaken):
+        early: Sequence[str] = ()
+        refusal = Refusal(_KEEPS_CHANGING)
+        for _ in range(_ATTEMPTS):
+            foreseen = await self._foreseen(directory, options)
+            if options.dry_run or not foreseen.changes:
+                return foreseen
+            try:
                 return await self._apply(caller, directory, options, early)
-        detail = "Others keep changing what the file names. Nothing was changed; try again."
-        raise Refusal(Fault(Code.INVALID_VALUE, detail))
+            except Overtaken:
+                # Perhaps by an invitation, which took a name that the file gives to another user.
+                # All of these need the system's stream.
+                early = (SYSTEM_STREAM,)
+            except Refusal as error:
+                if not is_held(error.__cause__):
+                    raise
+                refusal = error  # whoever holds it may be doing what the file says
+        raise refusal
 
     async def export(self, names: Sequence[str]) -> Exported:
         """The file whose application would change nothing: of all, or of these organizations.
@@ -77,6 +90,15 @@ class DirectoryFiles(UseCases):
         Refuses: not found.
         """
         return await self._database.read(lambda tx: exporting.export(tx, names))
+
+    async def _foreseen(self, directory: Directory, options: Options) -> Applied:
+        """What would be changed now, by a snapshot, which holds up nobody."""
+
+        async def body(tx: Transaction) -> Applied:
+            changeset = Changeset(self._clock())
+            return await self._planned(tx, changeset, directory, options, actual.no_lock)
+
+        return await self._database.read(body)
 
     async def _apply(
         self, caller: Caller, directory: Directory, options: Options, early: Sequence[str]

@@ -270,7 +270,7 @@ class WatchedDatabase(Database):
             log.warning("storage is unavailable", reason=reason(cause))
 
 
-def is_held(cause: BaseException) -> bool:
+def is_held(cause: BaseException | None) -> bool:
     """Whether nothing is wrong with the store: others had what was needed for too long."""
     return isinstance(cause, _HELD)
 
