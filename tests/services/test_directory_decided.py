@@ -514,6 +514,25 @@ def test_a_fault_of_what_stands_nowhere_is_told_without_a_place() -> None:
     assert decided(nobody, organization())[1] == ["There is no user nobody; name them under users."]
 
 
+def test_all_members_are_gone_through_as_often_however_many_teams_there_are() -> None:
+    class Members(dict[str, Membership]):
+        times = 0
+
+        def values(self) -> Any:
+            Members.times += 1
+            return super().values()
+
+    counted = []
+    for number in (1, 50):
+        Members.times = 0
+        teams = tuple(TeamEntry(f"t{n}", members=("ann",)) for n in range(number))
+        entry = OrganizationEntry("acme", teams=teams)
+        told, _ = decided(entry, organization(members=Members(organization().members)))
+        assert f"add ann to team acme/t{number - 1}" in told
+        counted.append(Members.times)
+    assert counted[0] == counted[1]
+
+
 def test_nobody_has_to_be_an_owner_where_nobody_was() -> None:
     nobody = organization(in_team={"team-owners": set(), "team-crew": {"ou-ben"}})
     assert decided(OrganizationEntry("acme", **team("owners", members=())), nobody) == ([], [])

@@ -3,6 +3,7 @@ to projects: determined in memory, written later.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -121,6 +122,11 @@ class Contents:
             {one.name: state.sets[fold(one.name)].id for one in entry.variable_sets},
         )
 
+    @cached_property
+    def _usernames(self) -> Mapping[str, str]:
+        """What the members are called, those of the file included, by the ids of memberships."""
+        return {member.id: member.user.username for member in self._state.members.values()}
+
     def _rename(self) -> None:
         """Gives teams and workspaces the names that the entry says; owners stays what it is.
 
@@ -237,7 +243,7 @@ class Contents:
             else:
                 wanted[membership.id] = membership.user.username
         present = state.in_team.get(team.id, set())
-        names = {member.id: member.user.username for member in state.members.values()}
+        names = self._usernames
         if added := sorted(wanted.keys() - present, key=names.__getitem__):
             told = [f"add {names[id_]} to team {path}" for id_ in added]
             changeset.add(Step.JOIN_TEAM, told, memberships.joined, team, added)
