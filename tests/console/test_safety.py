@@ -14,6 +14,7 @@ TURNING = "abc\u202etxt.exe"
 JOINER = "\u200d"
 FAMILY = JOINER.join("\U0001f468\U0001f469\U0001f467")
 HEART = "\u2764\ufe0f 1\ufe0f\u20e3"
+ALEF = "\u05d0"
 LONGEST = "<script>alert(1)</script>\n" * 10082  # 256 KiB
 
 # Whatever outlives a page or leaves it: storage, address, history, title.
@@ -22,6 +23,17 @@ KEPT = """async () => JSON.stringify([
   history.state, await indexedDB.databases(), await caches.keys(),
   performance.getEntries().map((one) => one.name),
 ])"""
+# Where the first and the last letter of a text are, from the left.
+ENDS = """(element) => {
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  const text = walker.nextNode();
+  const range = document.createRange();
+  return [0, text.length - 1].map((at) => {
+    range.setStart(text, at);
+    range.setEnd(text, at + 1);
+    return range.getBoundingClientRect().left;
+  });
+}"""
 # Whatever the page shows, in text, attributes and fields.
 SHOWN = """() => [document.documentElement.outerHTML,
   ...[...document.querySelectorAll("input, textarea")].map((one) => one.value)].join("\\n")"""
@@ -63,6 +75,20 @@ async def test_hostile_names_and_values_are_shown_as_text(site: Site, crowd: Cro
     await expect(notice).to_contain_text("abc\\u202etxt.exe is deleted.")
     await visitor.button("Close this notice").press("Enter")
     await expect(page.get_by_role("heading", level=1)).to_be_focused()
+
+
+async def test_what_begins_with_a_letter_of_another_direction_is_read_as_in_its_form(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    await sqlite_site.make(
+        tenant, f"{ALEF}_LAST", f"{ALEF} first, last", description=f"{ALEF} last"
+    )
+    visitor = await crowd.member(sqlite_site, tenant)
+    await visitor.row(f"{ALEF}_LAST").wait_for()
+    for place in (".key .name", ".key .description", ".value code"):
+        first, last = await visitor.page.locator(f"tbody {place}").evaluate(ENDS)
+        assert first < last, place
 
 
 async def test_what_a_page_names_in_its_path_is_text(sqlite_site: Site, crowd: Crowd) -> None:

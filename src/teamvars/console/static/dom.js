@@ -110,11 +110,12 @@ function escaped(character) {
 }
 
 /**
- * A name of somebody's, which turns nothing around it.
+ * What somebody has named or written, which turns nothing around it. Whichever letter it begins with, it is read as in the field
+ * that it was typed in, from left to right: what ends a line of code is at its end.
  * @param {string} text
  */
 export function name(text) {
-  return h("bdi", {}, shown(text));
+  return h("bdi", { dir: "ltr" }, shown(text));
 }
 
 /**
@@ -235,7 +236,7 @@ export function little({ value, sensitive }) {
   if (value === "") return h("span", { class: "hint" }, "empty");
   const cut = beginning(value, LITTLE).replace(/\s*\n\s*/g, " ");
   const lines = value.split("\n").length;
-  return [h("code", {}, h("bdi", {}, shown(cut), value.length > LITTLE && "…")),
+  return [h("code", {}, name(value.length > LITTLE ? `${cut}…` : cut)),
     lines > 1 && h("span", { class: "badge" }, `${lines.toLocaleString("en")} lines`)];
 }
 
