@@ -15,8 +15,8 @@ export class Deletions {
   /**
    * @param {string} path of the workspace's variables, below `/api/v2`
    * @param {{goes: (id: string, text: string, acts: import("./variable_table.js").Ways) => unknown, stays: (id: string) => unknown,
-   *   gone: (id: string) => unknown}} told `goes(id, text, acts)` says in a variable's row that
-   *   it is going, `stays(id)` that it is not, and `gone(id)` that it is gone
+   *   gone: (id: string) => unknown, changed: () => unknown}} told `goes(id, text, acts)` says in a variable's row that
+   *   it is going, `stays(id)` that it is not, and `gone(id)` that it is gone; `changed()` is called where one is another by now
    * @param {AbortSignal} signal ends with the page: what waits is then deleted at once
    */
   constructor(path, told, signal) {
@@ -67,7 +67,9 @@ export class Deletions {
       this.told.stays(id);
       const isChanged = error instanceof Refused && error.status === 412;
       const why = isChanged ? "Somebody has changed it meanwhile." : /** @type {Error} */ (error).message;
-      return failed(new Error(`${key} is not deleted. ${why}`));
+      failed(new Error(`${key} is not deleted. ${why}`));
+      if (isChanged) this.told.changed();
+      return;
     }
     this.told.gone(id);
     notify("told", `${key} is deleted.`);

@@ -92,6 +92,7 @@ class VariablesPage {
       open: (id) => this.#open(id), remove: (id) => this.#remove(id) }, context.signal);
     this.deletions = new Deletions(place.variables, {
       goes: (...said) => this.table.goes(...said), stays: (id) => this.table.stays(id), gone: (id) => this.#gone(id),
+      changed: () => this.#refresh(),
     }, context.signal);
     this.form = new FormPlace();
     this.nothing = h("div", {});
