@@ -10,10 +10,16 @@ from tests.console.visitors import PAINTED, Crowd, Site
 VARIABLE = "**/api/v2/workspaces/*/vars/*"
 IN_ITS_PLACE = "Something between here and the server answered in its place"
 PAGE: dict[str, Any] = {"content_type": "text/html", "body": "<html><h1>Bad gateway</h1></html>"}
+COMES_BACK = "document.dispatchEvent(new Event('visibilitychange'))"
 CUT_OFF: dict[str, Any] = {
     "content_type": "application/vnd.api+json",
     "body": '{"data": {"id": "var-',
 }
+
+of_others = pytest.mark.parametrize(
+    ("below", "what"),
+    [("", "What others have changed"), ("/compare?with=payments", "What there is now")],
+)
 
 
 async def answer(page: Page, where: str, times: int, /, **said: Any) -> None:
@@ -95,10 +101,7 @@ async def test_a_list_that_a_proxy_answers_says_so_and_can_be_asked_for_again(
     await page.get_by_role("link", name="payments").wait_for()
 
 
-@pytest.mark.parametrize(
-    ("below", "what"),
-    [("", "What others have changed"), ("/compare?with=payments", "What there is now")],
-)
+@of_others
 async def test_what_a_proxy_keeps_from_a_page_that_is_there_is_said_until_it_comes(
     sqlite_site: Site, crowd: Crowd, below: str, what: str
 ) -> None:
@@ -110,12 +113,37 @@ async def test_what_a_proxy_keeps_from_a_page_that_is_there_is_said_until_it_com
     rows = page.get_by_role("rowheader")
     await rows.filter(has_text="OLD").wait_for()
     await sqlite_site.make(tenant, "NEW", "x")
-    await answer(page, f"**{tenant.vars_path()}", 3, status=502, **PAGE)
-    comes_back = "document.dispatchEvent(new Event('visibilitychange'))"
-    await page.evaluate(comes_back)
+    listed = f"**{tenant.vars_path()}"
+    await page.route(listed, lambda route: route.fulfill(status=502, **PAGE))
+    await page.evaluate(COMES_BACK)
     told = page.get_by_text(f"{what} is not shown.")
     await told.filter(has_text=f"{IN_ITS_PLACE} (502)").wait_for()
     await expect(rows.filter(has_text="OLD")).to_have_count(1)
-    await page.evaluate(comes_back)
+    await page.unroute(listed)
+    await page.evaluate(COMES_BACK)
     await rows.filter(has_text="NEW").wait_for()
     await expect(told).to_have_count(0)
+
+
+@of_others
+async def test_what_was_missed_while_the_server_was_away_shows_once_it_is_back(
+    sqlite_site: Site, crowd: Crowd, below: str, what: str
+) -> None:
+    tenant = await sqlite_site.tenant()
+    await sqlite_site.make(tenant, "OLD", "x")
+    visitor = await crowd.arrived(sqlite_site, tenant, f"workspaces/network{below}")
+    page = visitor.page
+    rows = page.get_by_role("rowheader")
+    await rows.filter(has_text="OLD").wait_for()
+    listed = f"**{tenant.vars_path()}"
+    for one in ("**/healthz", listed):
+        await page.route(one, lambda route: route.abort())
+    await page.evaluate(COMES_BACK)
+    told = page.get_by_text(f"{what} is not shown.")
+    await told.wait_for()
+    await sqlite_site.make(tenant, "NEW", "x")
+    for one in (listed, "**/healthz"):
+        await page.unroute(one)
+    await rows.filter(has_text="NEW").wait_for()
+    await expect(told).to_have_count(0)
+    visitor.complaints[:] = [one for one in visitor.complaints if "ERR_FAILED" not in one]

@@ -72,7 +72,7 @@ class Comparison {
     this.acts = h("div", { class: "actions", role: "status" });
     this.groups = h("div", {});
     this.element = h("section", {}, workspaceHead(context, here, "compare"), this.choosing, this.acts, this.groups);
-    document.addEventListener("visibilitychange", () => this.#again(), { signal: this.signal });
+    for (const kind of ["visibilitychange", "reached"]) document.addEventListener(kind, () => this.#again(), { signal: this.signal });
   }
 
   get #isEffective() {
@@ -111,7 +111,7 @@ class Comparison {
     this.#draw(paired(here, there));
   }
 
-  /** What others have changed shows once one comes back to the page. */
+  /** What others have changed shows once one comes back to the page, or the server is back. */
   async #again() {
     if (document.hidden || !this.#pairs.length || this.choosing.matches("[aria-busy]")) return;
     await this.#refresh();

@@ -9,11 +9,13 @@ import { button, h, icon, part, shown } from "./dom.js";
 import { settleAll } from "./hands.js";
 
 const POLL_MS = 2000;
+const SELDOM_MS = 30_000;
 const UNFORESEEN = "This page has failed. The server may have another release by now: load the page again.";
 /** @type {Map<string, {line: Element, stays: boolean}>} */
 const lines = new Map();
 /** @type {ReturnType<typeof setInterval> | null} */
 let waiting = null;
+let toldAt = -Infinity;
 
 /**
  * Says it, in the place of the last line of that kind.
@@ -68,12 +70,18 @@ export function inWords({ message, name = "Error" }) {
   return name === "Error" ? message : UNFORESEEN;
 }
 
-/** To be called when the server has answered. */
+/**
+ * To be called when the server has answered. Where it had not, pages that may lack something by now hear "reached": seldom, since
+ * what each asks for then may be kept back by something that answers in the server's place.
+ */
 export function reached() {
   if (waiting === null) return;
   clearInterval(waiting);
   waiting = null;
   clear("connection");
+  if (performance.now() - toldAt < SELDOM_MS) return;
+  toldAt = performance.now();
+  document.dispatchEvent(new Event("reached"));
 }
 
 /** To be called when no answer has come; from then on it is tried until one does. */

@@ -105,6 +105,7 @@ class VariablesPage {
       place.head, this.#toolbar(), this.warning, this.form.element, this.summary, this.table.element, this.nothing);
     if (place.may) watchDrops(this.element, context.signal, (file) => this.#import(file));
     document.addEventListener("visibilitychange", () => document.hidden || this.#refresh(), { signal: context.signal });
+    document.addEventListener("reached", () => this.#refresh(), { signal: context.signal });
     this.#draw();
   }
 
@@ -308,7 +309,7 @@ class VariablesPage {
     await this.#refresh();
   }
 
-  /** What others have changed shows once one comes back to the page; what one edits stays. */
+  /** What others have changed shows once one comes back to the page, or the server is back; what one edits stays. */
   async #refresh() {
     await orTold("What others have changed", () => this.#read());
   }
