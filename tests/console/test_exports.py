@@ -77,3 +77,23 @@ async def test_what_the_filter_shows_is_exported_for_everybody_to_see(
     inspection = Inspection(visitor.page)
     await inspection.look("export")
     assert inspection.found == []
+
+
+async def test_of_many_the_first_are_shown_and_all_are_exported(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    keys = [f"KEY_{number:03}" for number in range(201)]
+    items = [{"type": "vars", "attributes": {"key": key, "category": "env"}} for key in keys]
+    path = f"/workspaces/{tenant.workspaces['network']}/actions/apply"
+    assert (await tenant.call("owner", "POST", path, {"data": items})).is_success
+    visitor = await crowd.member(sqlite_site, tenant)
+    page = visitor.page
+    await visitor.button("Export").click()
+    rows = page.get_by_role("dialog").locator("tbody tr")
+    await expect(rows).to_have_count(200)
+    file = page.get_by_label("The file")
+    await expect(file).to_have_value("".join(f"{key}=\n" for key in keys))
+    await visitor.button("Show 1 more").click()
+    await page.get_by_label("Export KEY_200").uncheck()
+    await expect(file).to_have_value("".join(f"{key}=\n" for key in keys[:200]))

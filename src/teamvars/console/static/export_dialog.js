@@ -1,9 +1,9 @@
 /** Takes variables out again: what one chooses, as a file to be copied or downloaded, or one value alone. */
 
 import { show } from "./dialogs.js";
-import { button, count, h, little, name, pictureButton, scrolling, shown } from "./dom.js";
+import { button, count, h, little, name, pictureButton, shown } from "./dom.js";
 import { choice, leaveButton } from "./fields.js";
-import { table } from "./results.js";
+import { longTable } from "./results.js";
 import { write } from "./writing.js";
 
 /** @import { Variable } from "./variable_list.js" */
@@ -55,15 +55,15 @@ class Export {
       for (const box of this.boxes) box.checked = all.checked;
       this.#draw();
     } });
-    const rows = this.variables.map((one, at) => h("tr", {},
+    const headings = [[h("label", { class: "take" }, all), "Key"], "Value", h("span", { class: "unseen" }, "Actions")];
+    const rows = this.variables.map((one, at) => ({ one, box: this.boxes[at] }));
+    return longTable("What is exported", "results compared", headings, rows, ({ one, box }) => h("tr", {},
       h("th", { scope: "row" },
-        h("label", { class: "take" }, this.boxes[at], h("span", { class: "unseen" }, "Export ", name(one.key))),
+        h("label", { class: "take" }, box, h("span", { class: "unseen" }, "Export ", name(one.key))),
         name(one.key), h("span", { class: "description" }, one.category)),
       h("td", {}, little(one)),
       h("td", {}, !one.sensitive && pictureButton("copy", `Copy the value of ${one.key}`,
         () => this.#copy(one.value ?? "", `The value of ${one.key}`)))));
-    const headings = [[h("label", { class: "take" }, all), "Key"], "Value", h("span", { class: "unseen" }, "Actions")];
-    return scrolling("What is exported", table("results compared", headings, rows));
   }
 
   #draw() {

@@ -38,7 +38,7 @@ export function changesOf(results) {
 }
 
 /**
- * The table; what changes comes first, and of many the rest once one asks for it.
+ * The table; what changes comes first.
  * @param {Result[]} results
  * @param {string} heading of the last column
  * @param {(result: Result) => Child} more what stands in it
@@ -46,14 +46,26 @@ export function changesOf(results) {
  */
 export function resultTable(results, heading, more, first = () => null) {
   const sorted = [...results].sort((a, b) => Number(a.outcome === "unchanged") - Number(b.outcome === "unchanged"));
-  const rowOf = (/** @type {Result} */ one) =>
+  return longTable("What would change", "results", ["Outcome", "Key", heading], sorted, (one) =>
     h("tr", {},
       h("td", {}, first(one), h("span", { class: `outcome ${one.outcome}` }, MARKS[one.outcome])),
       h("th", { scope: "row" }, name(one.key), h("span", { class: "description" }, one.category)),
-      h("td", {}, more(one)));
-  const element = table("results", ["Outcome", "Key", heading], sorted.slice(0, MOST_ROWS).map(rowOf));
-  const place = scrolling("What would change", element);
-  const rest = sorted.slice(MOST_ROWS);
+      h("td", {}, more(one))));
+}
+
+/**
+ * A table of that kind in a dialog, with a row of each: of many the rest once one asks for it, since thousands take seconds.
+ * @template T
+ * @param {string} label
+ * @param {string} kind
+ * @param {Child[]} headings
+ * @param {T[]} all
+ * @param {(one: T) => Element} rowOf
+ */
+export function longTable(label, kind, headings, all, rowOf) {
+  const element = table(kind, headings, all.slice(0, MOST_ROWS).map(rowOf));
+  const place = scrolling(label, element);
+  const rest = all.slice(MOST_ROWS);
   const show = button(`Show ${rest.length.toLocaleString("en")} more`, () => {
     element.tBodies[0].append(...rest.map(rowOf));
     place.focus();
