@@ -71,9 +71,10 @@ function press(button) {
  * @param {1 | -1} by
  */
 function step(main, target, by) {
-  const items = [...main.querySelectorAll(ITEMS)].filter((one) => one.checkVisibility() && controlOf(one));
+  const items = within(main, ITEMS);
   const at = items.findIndex((one) => one.contains(target));
-  const next = items[at < 0 ? 0 : at + by];
+  const way = at < 0 ? items : by > 0 ? items.slice(at + 1) : items.slice(0, at).reverse();
+  const next = way.find((one) => one.checkVisibility() && controlOf(one)); // of thousands, as few as can be are looked at
   return next ? () => controlOf(next)?.focus() : null;
 }
 
