@@ -193,6 +193,21 @@ async def test_what_moves_with_what_stands_above_it_takes_no_click_at_once(
     assert (now < before, takes) == (True, "veil")
 
 
+async def test_what_is_as_it_was_is_not_drawn_anew(sqlite_site: Site, crowd: Crowd) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await fill(site, tenant)
+    visitor = await crowd.member(site, tenant)
+    await compared(visitor)
+    row = await visitor.page.locator(".compared tbody tr").first.element_handle()
+    assert row is not None
+    async with visitor.page.expect_response("**/vars"), visitor.page.expect_response("**/vars"):
+        await visitor.page.evaluate(COMES_BACK)
+    await site.make(tenant, "LATER", "x", "payments")
+    assert await row.evaluate("(row) => row.isConnected")
+    await visitor.page.evaluate(COMES_BACK)
+    await visitor.page.get_by_label("Choose LATER").wait_for()
+
+
 async def test_who_may_less_is_offered_less(sqlite_site: Site, crowd: Crowd) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
     await fill(site, tenant)

@@ -105,10 +105,13 @@ class Comparison {
     const isNewest = this.#asks();
     const [here, there] = await Promise.all([this.#read(this.#of.here, signal), this.#read(other, signal)]);
     if (!isNewest()) return;
+    const pairs = paired(here, there);
+    const isSame = pairs.map(seenOf).join() === this.#pairs.map(seenOf).join();
+    if (isSame && other === this.#of.there) return; // thousands of rows take seconds
     // Only now: what is shown until then is copied to and from where it is.
     if (other.id !== this.#of.there.id) this.#boxes.clear();
     this.#of.there = other;
-    this.#draw(paired(here, there));
+    this.#draw(pairs);
   }
 
   /** What others have changed shows once one comes back to the page, or the server is back. */
