@@ -193,6 +193,17 @@ async def test_a_key_is_set_in_workspaces_that_are_ticked(sqlite_site: Site, cro
     await expect(visitor.button("Set a key …")).to_be_visible()
 
 
+async def test_of_many_workspaces_that_are_ticked_the_first_are_named(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    await make_workspaces(tenant, *(f"a{number}" for number in range(19)))
+    visitor = await crowd.arrived(sqlite_site, tenant, "workspaces")
+    await visitor.page.get_by_label("Choose all workspaces").check()
+    await visitor.button("Set a key in 21 workspaces …").click()
+    await visitor.page.get_by_role("dialog").get_by_text("network and 1 more.").wait_for()
+
+
 async def test_what_is_there_stays_where_that_is_said_and_its_workspace_stays_ticked(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -47,6 +47,8 @@ class Part {
 }
 
 const AT_ONCE = 4;
+/** So many are named above the form; the preview has all of them. */
+const MOST_NAMED = 20;
 const KEY = "/key";
 const FLAGS = "/flags";
 /** @type {Record<Kind, {title: string, verb: string, done: string, warning: string}>} */
@@ -385,7 +387,9 @@ function mixedChoice(secret, all) {
  */
 function placesField(base, chosen, names) {
   if (chosen.length) {
-    const called = h("p", {}, "In ", listed(chosen.map((one) => h("strong", {}, name(one.name)))), ".");
+    const some = chosen.slice(0, MOST_NAMED).map((one) => h("strong", {}, name(one.name)));
+    const more = chosen.length - some.length;
+    const called = h("p", {}, "In ", listed(some), more > 0 && ` and ${more.toLocaleString("en")} more`, ".");
     return { elements: [called], find: async () => chosen };
   }
   const { elements, find } = workspacesField(base, "/workspaces", names);
