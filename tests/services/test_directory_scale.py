@@ -208,12 +208,14 @@ async def test_a_team_that_is_changed_while_a_file_waits_for_it_becomes_what_the
 
     holder = asyncio.ensure_future(deployment.services.database.write(showing))
     await locked.wait()
-    applying = asyncio.ensure_future(calls.apply(entry))
+    file = entry, TeamEntry("late")  # one that changes nothing waits for nobody
+    applying = asyncio.ensure_future(calls.apply(*file))
     await _until_somebody_waits(node.services.database.read)
     done.set()
     await holder
-    assert await applying == (f"update team {calls.tenant.organization}/crew",)
-    assert await calls.apply(entry) == ()
+    told = ("update team {}/crew", "create team {}/late")
+    assert await applying == tuple(one.format(calls.tenant.organization) for one in told)
+    assert await calls.apply(*file) == ()
 
 
 async def test_a_file_that_changes_nothing_or_is_at_fault_waits_for_nobody(own_url: str) -> None:
