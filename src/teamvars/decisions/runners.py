@@ -40,6 +40,7 @@ from teamvars.domain.errors import (
 )
 from teamvars.domain.federation import Claims
 from teamvars.domain.key_names import wildcards_within
+from teamvars.domain.linked import lacking
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged, paged
 from teamvars.domain.runners import (
@@ -394,12 +395,8 @@ def _refuse(
     broken = [
         fault for fault in spec_faults(spec, trust.issuers, found.now) if fault.pointer not in said
     ]
-    known, named = {None, *_names_of(found, organization_id)}, enumerate(draft.workspace_ids or ())
-    unknown = [
-        NO_SUCH_WORKSPACE.at(f"/data/relationships/workspaces/data/{n}/id")
-        for n, id_ in named
-        if id_ not in known
-    ]
+    known, at = _names_of(found, organization_id), "/data/relationships/workspaces/data"
+    unknown = lacking(draft.workspace_ids or (), known, NO_SUCH_WORKSPACE, at)
     refuse_all([*draft.faults, *broken, *unknown])
 
 

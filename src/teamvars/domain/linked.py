@@ -1,6 +1,6 @@
 """What a request names by id, all or none of which a change concerns."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -25,6 +25,12 @@ class IdsDraft(msgspec.Struct, frozen=True):
 
     def all_faults(self, known: Collection[str], unknown: Fault) -> list[Fault]:
         """Those of the document, and one for each id that is not known."""
-        named, there = enumerate(self.ids), {None, *known}
-        lacking = [unknown.at(f"/data/{n}/id") for n, id_ in named if id_ not in there]
-        return [*self.faults, *lacking]
+        return [*self.faults, *lacking(self.ids, known, unknown)]
+
+
+def lacking(
+    ids: Iterable[str | None], known: Collection[str], unknown: Fault, at: str = "/data"
+) -> list[Fault]:
+    """A fault for each id of a list, which is there in the document, that is not known."""
+    there = {None, *known}
+    return [unknown.at(f"{at}/{n}/id") for n, id_ in enumerate(ids) if id_ not in there]

@@ -53,7 +53,7 @@ class DataKey:
     def __init__(self, keys: Mapping[int, bytes], organization_id: str, version: int) -> None:
         """`keys` by their generations; `version` is that of the one in use."""
         self._ciphers = {number: AESGCM(key) for number, key in keys.items()}
-        self._seal: Callable[[bytes, bytes, bytes], bytes] = self._refuse
+        self._seal: Callable[[bytes, bytes, bytes], bytes] = self._seal_nothing
         if version in self._ciphers:
             self._seal = self._ciphers[version].encrypt
         self._organization_id = organization_id
@@ -130,7 +130,7 @@ class DataKey:
         nonce, ciphertext = sealed.content[:_NONCE_BYTES], sealed.content[_NONCE_BYTES:]
         return self._ciphers[sealed.version].decrypt(nonce, ciphertext, place)
 
-    def _refuse(self, *_: object) -> NoReturn:
+    def _seal_nothing(self, *_: object) -> NoReturn:
         raise _no_key(self._organization_id)
 
     def _link_place(self, version: int, membership_id: str, link_hash: bytes) -> bytes:

@@ -8,7 +8,7 @@ import { choice, field, form, say } from "./fields.js";
 import { stay } from "./hands.js";
 import { readWorkspace, workspaceHead } from "./heads.js";
 import { findReadable, namesOf } from "./named.js";
-import { clear, notify } from "./notices.js";
+import { clear, notify, whenBack } from "./notices.js";
 import { address } from "./pages.js";
 import { redraw } from "./redraw.js";
 import { nameOf, summaryOf, table } from "./results.js";
@@ -72,7 +72,7 @@ class Comparison {
     this.acts = h("div", { class: "actions", role: "status" });
     this.groups = h("div", {});
     this.element = h("section", {}, workspaceHead(context, here, "compare"), this.choosing, this.acts, this.groups);
-    for (const kind of ["visibilitychange", "reached"]) document.addEventListener(kind, () => this.#again(), { signal: this.signal });
+    whenBack(() => this.#again(), this.signal);
   }
 
   get #isEffective() {
@@ -116,7 +116,7 @@ class Comparison {
 
   /** What others have changed shows once one comes back to the page, or the server is back. */
   async #again() {
-    if (document.hidden || !this.#pairs.length || this.choosing.matches("[aria-busy]")) return;
+    if (!this.#pairs.length || this.choosing.matches("[aria-busy]")) return;
     await this.#refresh();
   }
 

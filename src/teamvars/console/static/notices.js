@@ -86,6 +86,15 @@ export function reached() {
   setTimeout(() => document.dispatchEvent(new Event("reached")), wait);
 }
 
+/**
+ * Has a page act whenever somebody comes back to it, or the server is back: others may have changed what it shows.
+ * @param {() => unknown} act
+ * @param {AbortSignal} signal ends with the page
+ */
+export function whenBack(act, signal) {
+  for (const kind of ["visibilitychange", "reached"]) document.addEventListener(kind, () => document.hidden || act(), { signal });
+}
+
 /** To be called when no answer has come; from then on it is tried until one does. */
 export function unreached() {
   if (waiting !== null) return;

@@ -6,7 +6,7 @@ import { addButton, announce, button, count, h, icon, name, within } from "./dom
 import { watchDrops } from "./drops.js";
 import { FormPlace, choice } from "./fields.js";
 import { stay } from "./hands.js";
-import { notify } from "./notices.js";
+import { notify, whenBack } from "./notices.js";
 import { redraw } from "./redraw.js";
 import { readOnly, variableForm } from "./variable_form.js";
 import { VariableList, variableOf } from "./variable_list.js";
@@ -104,8 +104,7 @@ class VariablesPage {
     this.element = h("section", {},
       place.head, this.#toolbar(), this.warning, this.form.element, this.summary, this.table.element, this.nothing);
     if (place.may) watchDrops(this.element, context.signal, (file) => this.#import(file));
-    document.addEventListener("visibilitychange", () => document.hidden || this.#refresh(), { signal: context.signal });
-    document.addEventListener("reached", () => this.#refresh(), { signal: context.signal });
+    whenBack(() => this.#refresh(), context.signal);
     this.#draw();
   }
 
