@@ -57,13 +57,19 @@ async def fill(site: Site, tenant: Tenant) -> None:
 
 
 @on_each_engine
-async def test_each_variable_is_in_its_group_and_a_choice_is_copied_across(
-    site: Site, crowd: Crowd
-) -> None:
+async def comparing(site: Site, crowd: Crowd) -> tuple[Tenant, Visitor]:
+    """An organization with these, and somebody who compares them."""
     tenant = await site.tenant()
     await fill(site, tenant)
     visitor = await crowd.member(site, tenant)
     await compared(visitor)
+    return tenant, visitor
+
+
+async def test_each_variable_is_in_its_group_and_a_choice_is_copied_across(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant, visitor = await comparing(site, crowd)
     assert await keys(visitor, "Only in payments") == ["THERE"]
     assert await keys(visitor, "Only in network") == ["HERE"]
     assert await keys(visitor, "Different") == ["LEVEL"]
@@ -135,17 +141,14 @@ async def test_what_is_shown_is_copied_to_where_it_says_until_another_one_was_re
 async def test_what_others_have_changed_shows_once_one_comes_back(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
-    site, tenant = sqlite_site, await sqlite_site.tenant()
-    await fill(site, tenant)
-    visitor = await crowd.member(site, tenant)
-    await compared(visitor)
+    tenant, visitor = await comparing(sqlite_site, crowd)
     for key in ("HERE", "LEVEL"):
         await visitor.page.get_by_label(f"Choose {key}").check()
-    await site.make(tenant, "LATER", "x", "payments")
+    await sqlite_site.make(tenant, "LATER", "x", "payments")
     (level,) = [
         one["id"] for one in await tenant.variables() if one["attributes"]["key"] == "LEVEL"
     ]
-    await site.change(tenant, level, value="warn")
+    await sqlite_site.change(tenant, level, value="warn")
     await visitor.page.get_by_label("Choose HERE").focus()
     await visitor.page.evaluate(COMES_BACK)
     await visitor.page.get_by_label("Choose LATER").wait_for()
@@ -158,10 +161,7 @@ async def test_what_others_have_changed_shows_once_one_comes_back(
 async def test_what_could_not_be_shown_is_no_longer_said_once_it_is(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
-    site, tenant = sqlite_site, await sqlite_site.tenant()
-    await fill(site, tenant)
-    visitor = await crowd.member(site, tenant)
-    await compared(visitor)
+    _, visitor = await comparing(sqlite_site, crowd)
     page = visitor.page
     refused = {"status": 403, "json": {"errors": [{"status": "403", "detail": "Not for you."}]}}
     await page.route("**/vars", lambda route: route.fulfill(**refused), times=1)
@@ -194,15 +194,12 @@ async def test_what_moves_with_what_stands_above_it_takes_no_click_at_once(
 
 
 async def test_what_is_as_it_was_is_not_drawn_anew(sqlite_site: Site, crowd: Crowd) -> None:
-    site, tenant = sqlite_site, await sqlite_site.tenant()
-    await fill(site, tenant)
-    visitor = await crowd.member(site, tenant)
-    await compared(visitor)
+    tenant, visitor = await comparing(sqlite_site, crowd)
     row = await visitor.page.locator(".compared tbody tr").first.element_handle()
     assert row is not None
     async with visitor.page.expect_response("**/vars"), visitor.page.expect_response("**/vars"):
         await visitor.page.evaluate(COMES_BACK)
-    await site.make(tenant, "LATER", "x", "payments")
+    await sqlite_site.make(tenant, "LATER", "x", "payments")
     assert await row.evaluate("(row) => row.isConnected")
     await visitor.page.evaluate(COMES_BACK)
     await visitor.page.get_by_label("Choose LATER").wait_for()

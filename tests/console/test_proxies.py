@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Locator, Page, Route, expect
 
-from tests.console.visitors import PAINTED, Crowd, Site
+from tests.console.visitors import PAINTED, Crowd, Site, Visitor
+from tests.support.tenant import Tenant
 
 VARIABLE = "**/api/v2/workspaces/*/vars/*"
 IN_ITS_PLACE = "Something between here and the server answered in its place"
@@ -101,17 +102,23 @@ async def test_a_list_that_a_proxy_answers_says_so_and_can_be_asked_for_again(
     await page.get_by_role("link", name="payments").wait_for()
 
 
+async def seeing_old(site: Site, crowd: Crowd, below: str) -> tuple[Tenant, Visitor, Locator]:
+    """Somebody at that page of a workspace, and its rows, once the one with OLD is there."""
+    tenant = await site.tenant()
+    await site.make(tenant, "OLD", "x")
+    visitor = await crowd.arrived(site, tenant, f"workspaces/network{below}")
+    rows = visitor.page.get_by_role("rowheader")
+    await rows.filter(has_text="OLD").wait_for()
+    return tenant, visitor, rows
+
+
 @of_others
 async def test_what_a_proxy_keeps_from_a_page_that_is_there_is_said_until_it_comes(
     sqlite_site: Site, crowd: Crowd, below: str, what: str
 ) -> None:
     """Though the server itself is there, so that nothing else says it."""
-    tenant = await sqlite_site.tenant()
-    await sqlite_site.make(tenant, "OLD", "x")
-    visitor = await crowd.arrived(sqlite_site, tenant, f"workspaces/network{below}")
+    tenant, visitor, rows = await seeing_old(sqlite_site, crowd, below)
     page = visitor.page
-    rows = page.get_by_role("rowheader")
-    await rows.filter(has_text="OLD").wait_for()
     await sqlite_site.make(tenant, "NEW", "x")
     listed = f"**{tenant.vars_path()}"
     await page.route(listed, lambda route: route.fulfill(status=502, **PAGE))
@@ -129,12 +136,8 @@ async def test_what_a_proxy_keeps_from_a_page_that_is_there_is_said_until_it_com
 async def test_what_was_missed_while_the_server_was_away_shows_once_it_is_back(
     sqlite_site: Site, crowd: Crowd, below: str, what: str
 ) -> None:
-    tenant = await sqlite_site.tenant()
-    await sqlite_site.make(tenant, "OLD", "x")
-    visitor = await crowd.arrived(sqlite_site, tenant, f"workspaces/network{below}")
+    tenant, visitor, rows = await seeing_old(sqlite_site, crowd, below)
     page = visitor.page
-    rows = page.get_by_role("rowheader")
-    await rows.filter(has_text="OLD").wait_for()
     listed = "**/vars*"  # all of them: an answer in between says that the server is back
     for one in ("**/healthz", listed):
         await page.route(one, lambda route: route.abort())

@@ -25,15 +25,21 @@ def foreseen(seen: int, spaces: Sequence[Workspace] = SPACES) -> Foreseen:
     return Foreseen(one.id, comparison, spaces, {each.id for each in spaces[:seen]}, (), 0)
 
 
-async def test_others_may_have_the_loop_between_some_workspaces_and_the_next(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    turns = []
+@pytest.fixture
+def turns(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """An item for each time that others may have the loop."""
+    kept: list[bool] = []
 
     async def keep(_: Pace) -> None:
-        turns.append(True)
+        kept.append(True)
 
     monkeypatch.setattr(Pace, "keep", keep)
+    return kept
+
+
+async def test_others_may_have_the_loop_between_some_workspaces_and_the_next(
+    turns: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(house, "_AT_ONCE", 2)
     told = await house.foretold(foreseen(seen=4))
     assert len(turns) == 3
@@ -42,14 +48,8 @@ async def test_others_may_have_the_loop_between_some_workspaces_and_the_next(
 
 
 async def test_they_may_have_it_after_a_few_workspaces_each_of_which_may_have_all_that_sets_have(
-    monkeypatch: pytest.MonkeyPatch,
+    turns: list[bool],
 ) -> None:
-    turns = []
-
-    async def keep(_: Pace) -> None:
-        turns.append(True)
-
-    monkeypatch.setattr(Pace, "keep", keep)
     told = await house.foretold(foreseen(seen=0, spaces=SPACES * 20))
     assert told.losing == 100
     assert len(turns) >= 10

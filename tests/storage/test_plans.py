@@ -623,6 +623,17 @@ async def test_nobody_who_has_access_is_looked_for_in_every_team(large: Large) -
     assert "team_members_membership_id" in str(await plan_of(large, ways))
 
 
+async def while_serving(postgres: Postgres, plans: Body[T], *, with_statistics: bool = False) -> T:
+    """What the plans are on a server that has just got a tenant."""
+    with fresh_postgres(postgres) as url:
+        async with open_deployment(url) as deployment:
+            await build_tenant(deployment)
+            if with_statistics:
+                await deployment.services.database.write(lambda tx: tx.script("ANALYZE"))
+        async with PostgresDatabase(url, statement_seconds=5.0) as serving:
+            return await serving.write(plans)
+
+
 async def test_teams_that_read_a_workspace_are_found_once_also_before_there_are_statistics(
     postgres: Postgres,
 ) -> None:
@@ -636,11 +647,7 @@ async def test_teams_that_read_a_workspace_are_found_once_also_before_there_are_
         explained = [await tx.fetch(f"EXPLAIN {one.sql}", *one.args) for one in some]
         return ["\n".join(str(row[0]) for row in rows) for rows in explained]
 
-    with fresh_postgres(postgres) as url:
-        async with open_deployment(url) as deployment:
-            await build_tenant(deployment)
-        async with PostgresDatabase(url, statement_seconds=5.0) as serving:
-            found = await serving.write(plans)
+    found = await while_serving(postgres, plans)
     assert ["hashed SubPlan" in plan and "EXISTS(SubPlan" in plan for plan in found] == [True, True]
 
 
@@ -679,12 +686,7 @@ async def test_while_serving_no_access_statement_goes_through_a_table_however_sm
         ]
         return "\n".join(found)
 
-    with fresh_postgres(postgres) as url:
-        async with open_deployment(url) as deployment:
-            await build_tenant(deployment)
-            await deployment.services.database.write(lambda tx: tx.script("ANALYZE"))
-        async with PostgresDatabase(url, statement_seconds=5.0) as serving:
-            found = await serving.write(plans)
+    found = await while_serving(postgres, plans, with_statistics=True)
     assert "Index Scan" in found
     assert "Seq Scan" not in found
 
@@ -702,11 +704,7 @@ async def test_the_token_of_a_job_is_found_by_its_hash_also_before_there_are_sta
         explained = [await tx.fetch(f"EXPLAIN {one.sql}", *one.args) for one in seen.values()]
         return ["\n".join(str(row[0]) for row in rows) for rows in explained]
 
-    with fresh_postgres(postgres) as url:
-        async with open_deployment(url) as deployment:
-            await build_tenant(deployment)
-        async with PostgresDatabase(url, statement_seconds=5.0) as serving:
-            found = await serving.write(plans)
+    found = await while_serving(postgres, plans)
     used = [re.findall(r"using (runner_tokens_\w+)", plan) for plan in found]
     assert len(used) >= 2
     assert all(set(each) == {"runner_tokens_pkey"} for each in used)

@@ -721,6 +721,16 @@ async def test_rows_beside_text_that_cannot_be_decoded_come_as_they_are_and_in_t
     assert (await store.read(rows))[:2] == (await store.query(rows))[:2] == wanted
 
 
+async def ids_page_by_page(tx: Transaction) -> list[str]:
+    """The ids of all things, each found behind the one before it."""
+    found = [""]
+    while rows := await tx.fetch(
+        "SELECT id FROM things WHERE id > $1 ORDER BY id LIMIT 1", found[-1]
+    ):
+        found.append(rows[0][0])
+    return found[1:]
+
+
 async def test_what_was_read_of_text_that_cannot_be_decoded_can_be_asked_for(
     store: Database, path: Path
 ) -> None:
@@ -731,21 +741,13 @@ async def test_what_was_read_of_text_that_cannot_be_decoded_can_be_asked_for(
     other.execute("UPDATE things SET id = CAST(x'62ff' AS TEXT) WHERE id = 'b'")
     other.close()
 
-    async def pages(tx: Transaction) -> list[str]:
-        found = [""]
-        while rows := await tx.fetch(
-            "SELECT id FROM things WHERE id > $1 ORDER BY id LIMIT 1", found[-1]
-        ):
-            found.append(rows[0][0])
-        return found[1:]
-
     async def counting(tx: Transaction) -> object:
         return await tx.fetch("UPDATE things SET note = note || '!' RETURNING id")
 
     async def notes(tx: Transaction) -> set[str]:
         return {row[0] for row in await tx.fetch("SELECT note FROM things")}
 
-    assert await store.read(pages) == ["a", "b\U0010ffff", "c"]
+    assert await store.read(ids_page_by_page) == ["a", "b\U0010ffff", "c"]
     with pytest.raises(UnicodeDecodeError):
         await store.write(counting)
     assert await store.read(notes) == {""}
@@ -793,15 +795,7 @@ async def test_what_was_read_of_bytes_in_the_place_of_a_text_can_be_asked_for(
     other.execute("UPDATE things SET id = x'61' WHERE id = 'b'")
     other.close()
 
-    async def pages(tx: Transaction) -> list[str]:
-        found = [""]
-        while rows := await tx.fetch(
-            "SELECT id FROM things WHERE id > $1 ORDER BY id LIMIT 1", found[-1]
-        ):
-            found.append(rows[0][0])
-        return found[1:]
-
-    assert await store.read(pages) == ["a", "c", "\U0010ff00a"]
+    assert await store.read(ids_page_by_page) == ["a", "c", "\U0010ff00a"]
 
 
 @pytest.mark.parametrize("content", [b"", b"this is no database " * 1000])
