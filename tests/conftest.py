@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import httpcore
 import httpx
 import pytest
 import uvloop
+from httpcore._backends.anyio import AnyIOStream
 from hypothesis import HealthCheck, settings
 
 from teamvars.decisions import Found
@@ -133,6 +135,24 @@ def one_trust() -> Iterator[None]:
             "httpx._transports.default.create_ssl_context",
             lambda **said: made(os.environ.get("SSL_CERT_FILE"), **said),
         )
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def reset_at_once() -> Iterator[None]:
+    """A connection that a killed server resets as soon as it is made fails as any other: anyio asks
+    for the address of its socket, which uvloop no longer has.
+    """
+    look = AnyIOStream.get_extra_info
+
+    def looked(self: AnyIOStream, info: str) -> Any:
+        try:
+            return look(self, info)
+        except AttributeError:
+            raise httpcore.ConnectError("The connection was reset at once.") from None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AnyIOStream, "get_extra_info", looked)
         yield
 
 
