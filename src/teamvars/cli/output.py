@@ -31,18 +31,23 @@ def ended(failure: Failure) -> int:
     return failure.code
 
 
-def show(value: object, rows: Iterable[Row], *, said: str | None = None) -> None:
+def show(
+    value: object, rows: Iterable[Row], *, said: str | None = None, empty: str | None = None
+) -> None:
     """Prints what a command has to show: one JSON document for programs, where `--json` is given;
-    else for people rows of equally many cells on stdout, and what is said of them on stderr.
+    else for people rows of equally many cells on stdout, and on stderr what is `said` of them, or
+    where there are none, and it is given, `empty`.
     """
     if wants_json():
         for line in msgspec.json.format(msgspec.json.encode(value)).decode().split("\n"):
             say(line)
         return
-    for line in aligned([*rows]):
+    listed = [*rows]
+    for line in aligned(listed):
         say(line)
-    if said is not None:
-        note(said)
+    told = said if listed or empty is None else empty
+    if told is not None:
+        note(told)
 
 
 def show_token(token_id: str, secret: str, ends: str, revoke: str) -> None:

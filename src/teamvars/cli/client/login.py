@@ -279,7 +279,7 @@ def accept(api: Api, organization: str | None) -> None:
     ]
     if organization is None:
         cells = ((row["organization"], f"expires {row['expires'] or 'never'}") for row in waiting)
-        show(waiting, cells, said=_SOME if waiting else _NONE)
+        show(waiting, cells, said=_SOME, empty=_NONE)
         return
     found = next((row for row in waiting if fold(row["organization"]) == fold(organization)), None)
     if found is None:
@@ -358,7 +358,7 @@ def list_(api: Api) -> None:
         )
         for one in found
     )
-    show(found, rows, said=None if found else "You have no tokens.")
+    show(found, rows, empty="You have no tokens.")
 
 
 @command

@@ -45,8 +45,8 @@ def list_(api: Api) -> None:
     Example: teamvars project list
     """
     found = [told(one, _SHOWN) for one in projects_of(api)]
-    said = "You see no projects there: a team of yours needs access to a workspace first."
-    show(found, map(_row, found), said=None if found else said)
+    empty = "You see no projects there: a team of yours needs access to a workspace first."
+    show(found, map(_row, found), empty=empty)
 
 
 @command

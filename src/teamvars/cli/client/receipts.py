@@ -39,7 +39,7 @@ def deliveries(api: Api, runner: str | None, key: str | None, unused: bool) -> N
         return
     found = [_told(one) for one in _receipts(api, runner, key)]
     found.sort(key=lambda one: str(one["delivered-at"]), reverse=True)
-    show(found, map(_row, found), said=None if found else "Nothing was delivered.")
+    show(found, map(_row, found), empty="Nothing was delivered.")
 
 
 def _receipts(api: Api, runner: str | None, key: str | None) -> Iterator[Resource]:
@@ -119,8 +119,7 @@ def _show_unused(api: Api) -> None:
         )
         for one in found
     )
-    said = None if found else f"Every variable was delivered in the last {_DAYS} days."
-    show(found, rows, said=said)
+    show(found, rows, empty=f"Every variable was delivered in the last {_DAYS} days.")
 
 
 def _last_of(api: Api, workspace: Owner) -> Iterator[tuple[str, str, str | None]]:

@@ -89,7 +89,7 @@ def list_(api: Api) -> None:
         (one["name"], one["id"], one["status"], f"version {one['version']}", one["expires"])
         for one in found
     )
-    show(found, rows, said=None if found else "There are no runners.")
+    show(found, rows, empty="There are no runners.")
 
 
 @command

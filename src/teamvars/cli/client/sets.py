@@ -71,8 +71,7 @@ def list_(api: Api) -> None:
     Example: teamvars set list
     """
     found = [told(one, _SHOWN) for one in sets_of(api)]
-    said = "You see no variable sets there."
-    show(found, map(_row, found), said=None if found else said)
+    show(found, map(_row, found), empty="You see no variable sets there.")
 
 
 def _row(one: Resource) -> Row:
@@ -111,7 +110,7 @@ def show_(api: Api, name: str) -> None:
     attributes = [{"id": one["id"], **one["attributes"]} for one in variables]
     linked = {"workspaces": workspaces, "projects": projects}
     listed = {**told(found, _SHOWN), "variables": attributes, **linked}
-    show(listed, rows, said=None if rows else "It has no variables, and is attached to nothing.")
+    show(listed, rows, empty="It has no variables, and is attached to nothing.")
 
 
 @command
@@ -303,7 +302,7 @@ def _show_effects(foreseen: Answer) -> None:
     """Shows what a change would do, in its place; ends with 3 if anything."""
     effects = foreseen.document["data"]["attributes"]
     rows = effect_rows(effects)
-    show(effects, rows, said=None if rows else "No workspace would get another value.")
+    show(effects, rows, empty="No workspace would get another value.")
     if rows:
         note(summed_up(effects))
         sys.exit(DIFFERENCES)

@@ -101,7 +101,7 @@ def list_(api: Api) -> None:
     """
     rows = [told(one, _SHOWN) for one in _teams(api)]
     cells = ((row["name"], row["id"], number(row["members"], "member")) for row in rows)
-    show(rows, cells, said=None if rows else "You see no teams there.")
+    show(rows, cells, empty="You see no teams there.")
 
 
 @command
@@ -115,8 +115,8 @@ def members(api: Api, team: str) -> None:
     """
     found = _members(api, _team(api, team))
     cells = ((one.username, one.email or "-", one.status, one.user) for one in found)
-    said = f"Nobody is in {team} yet. Add somebody: teamvars team add {quote(team)} PERSON"
-    show([one._asdict() for one in found], cells, said=None if found else said)
+    nobody = f"Nobody is in {team} yet. Add somebody: teamvars team add {quote(team)} PERSON"
+    show([one._asdict() for one in found], cells, empty=nobody)
 
 
 @command

@@ -61,9 +61,8 @@ def list_(api: Api, category: str | None, effective: bool) -> None:
     founds, wanted = all_contents(api), category_of(category)
     pairs = [(found, one) for found in founds for one in found.in_category(wanted)]
     names = ", ".join(found.name for found in founds)
-    said = f"{names} has no variables yet. Make one: teamvars vars set KEY=VALUE"
-    rows = shown_in(api, starmap(_row, pairs))
-    show([*starmap(_attributes, pairs)], rows, said=None if pairs else said)
+    empty = f"{names} has no variables yet. Make one: teamvars vars set KEY=VALUE"
+    show([*starmap(_attributes, pairs)], shown_in(api, starmap(_row, pairs)), empty=empty)
 
 
 def _list_effective(api: Api, category: Category | None) -> None:
@@ -72,7 +71,7 @@ def _list_effective(api: Api, category: Category | None) -> None:
     found = [one for each in owners_for(api) for one in gotten(api, each)]
     wanted = [one for one in found if category in (None, category_of(one["category"]))]
     rows = shown_in(api, (row for one in wanted for row in _effective_rows(one)))
-    show(wanted, rows, said=None if wanted else "No variable reaches it.")
+    show(wanted, rows, empty="No variable reaches it.")
 
 
 def _effective_rows(one: Resource) -> Iterator[Row]:
@@ -264,10 +263,10 @@ def search(
     fields = ["key", "category", "hcl", "sensitive", *["value"] * values]
     query = {name: text for name, text in filters.items() if text is not None}
     found = list(islice(searched(api, query, fields), limit + 1))
-    said = "Nothing like that is in a workspace or variable set you may read."
+    empty = "Nothing like that is in a workspace or variable set you may read."
     if key is not None and part is None and not key.endswith("*"):
-        said += f" Keys with it in them: --part {escaped(key)}"
-    show(found[:limit], map(_found_row, found[:limit]), said=None if found else said)
+        empty += f" Keys with it in them: --part {escaped(key)}"
+    show(found[:limit], map(_found_row, found[:limit]), empty=empty)
     if len(found) > limit:
         note(f"There are more than {limit} (--limit).")
 
@@ -299,9 +298,8 @@ def history(api: Api, key: str, limit: int) -> None:
     # Of one workspace they come in the right order, which their times alone would not tell.
     if is_for_several(api):
         found.sort(key=lambda event: str(event["created-at"]), reverse=True)
-    rows = map(_event_row, found[:limit])
-    said = None if found else f"There are no changes of a variable {key} there."
-    show(found[:limit], shown_in(api, rows), said=said)
+    rows = shown_in(api, map(_event_row, found[:limit]))
+    show(found[:limit], rows, empty=f"There are no changes of a variable {key} there.")
 
 
 def _event_row(event: Resource) -> Row:

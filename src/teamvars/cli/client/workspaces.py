@@ -22,7 +22,7 @@ def list_(api: Api) -> None:
     Example: teamvars workspace list
     """
     found = [told(one, _SHOWN) for one in api.workspaces()]
-    said = "You see no workspaces there: a team of yours needs access first."
+    empty = "You see no workspaces there: a team of yours needs access first."
     rows = (
         (
             one["name"],
@@ -32,7 +32,7 @@ def list_(api: Api) -> None:
         )
         for one in found
     )
-    show(found, rows, said=None if found else said)
+    show(found, rows, empty=empty)
 
 
 @command

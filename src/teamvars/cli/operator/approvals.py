@@ -28,7 +28,7 @@ def list_() -> None:
     proposals = run(lambda services, caller: services.approvals.proposals(caller))
     shown = [_fields(proposal.view) for proposal in proposals]
     lines = [(line,) for proposal in proposals for line in _told(proposal)]
-    show(shown, lines, said=WHAT_IT_MEANS if proposals else "There are no runners.")
+    show(shown, lines, said=WHAT_IT_MEANS, empty="There are no runners.")
 
 
 @command

@@ -111,7 +111,7 @@ def left_behind(who: str, end: bool) -> None:
 def _show_left(found: Sequence[LeftBehind], *, has_ended: bool = False) -> None:
     rows = [row for one in found for row in _left(one)]
     said = "This has ended, but for the teams." if has_ended else None
-    output.show([*map(_left_fields, found)], rows, said=said if rows else "There is nothing.")
+    output.show([*map(_left_fields, found)], rows, said=said, empty="There is nothing.")
 
 
 @command
