@@ -35,6 +35,7 @@ from teamvars.domain.errors import (
     PROJECT_NOT_EMPTY,
     Kind,
     Refusal,
+    passing_over,
     refuse_all,
 )
 from teamvars.domain.moves import Foreseen, MoveDraft
@@ -223,13 +224,10 @@ def to_project(found: Found, project_id: str) -> ProjectAccess:
 
 def named(found: Found, organization_id: str, project_id: str) -> Project | None:
     """The project of an organization that is named; None: the caller sees none."""
-    try:
+    with passing_over(Kind.NOT_FOUND):
         project = to_project(found, project_id).project
-    except Refusal as refusal:
-        if refusal.kind is not Kind.NOT_FOUND:
-            raise
-        return None
-    return project if project.organization_id == organization_id else None
+        return project if project.organization_id == organization_id else None
+    return None
 
 
 def created(found: Found, project: Project, bindings: Mapping[str, str]) -> Decision[None]:

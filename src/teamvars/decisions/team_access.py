@@ -28,6 +28,7 @@ from teamvars.domain.errors import (
     Refusal,
     forbidden,
     not_found,
+    passing_over,
     refuse_all,
 )
 from teamvars.domain.project_grants import ProjectAccessType, ProjectGrant, ProjectGrantDraft
@@ -208,13 +209,9 @@ def _owned_on_project(found: Found, id_: str) -> ProjectGrant:
 
 def _has_workspace(found: Found, organization_id: str, workspace_id: str) -> bool:
     """Whether the organization has that workspace."""
-    try:
-        workspace = found.of(ToWorkspaceAt(workspace_id)).workspace
-    except Refusal as refusal:
-        if refusal.kind is not Kind.NOT_FOUND:
-            raise
-        return False
-    return workspace.organization_id == organization_id
+    with passing_over(Kind.NOT_FOUND):
+        return found.of(ToWorkspaceAt(workspace_id)).workspace.organization_id == organization_id
+    return False
 
 
 def _put(found: Found, grant: G, details: Mapping[str, object]) -> Note:

@@ -2,7 +2,8 @@
 `Refusal` that carries them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum
 
 import msgspec
@@ -246,6 +247,16 @@ class Refusal(Exception):
         """The kind all faults share; faults of several kinds make the whole request INVALID."""
         kinds = {fault.code.kind for fault in self.faults}
         return kinds.pop() if len(kinds) == 1 else Kind.INVALID
+
+
+@contextmanager
+def passing_over(kind: Kind) -> Iterator[None]:
+    """In a `with` that a refusal of that kind ends, of which nobody else hears."""
+    try:
+        yield
+    except Refusal as refusal:
+        if refusal.kind is not kind:
+            raise
 
 
 class Unfinished(Exception):

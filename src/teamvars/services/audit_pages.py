@@ -22,7 +22,7 @@ from teamvars.domain.audit import (
     tells_of_part,
 )
 from teamvars.domain.audit_names import OPERATOR, ActorNames, AuditNames
-from teamvars.domain.errors import Code, Fault, Kind, Refusal, refuse_all
+from teamvars.domain.errors import Code, Fault, Kind, passing_over, refuse_all
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.pages import CursorPaged, Page, Paged
 from teamvars.domain.projects import PREFIX as PROJECT_PREFIX
@@ -187,12 +187,9 @@ async def seen_places(
 
 
 async def _sees_set(tx: Transaction, caller: Caller, now: int, id_: str) -> bool:
-    try:
+    with passing_over(Kind.NOT_FOUND):
         return (await access.variable_set(tx, caller, now, id_)).level >= Level.READ
-    except Refusal as refusal:
-        if refusal.kind is not Kind.NOT_FOUND:
-            raise
-        return False
+    return False
 
 
 def _of_size(entries: Sequence[AuditEntry]) -> Sequence[AuditEntry]:

@@ -10,7 +10,7 @@ from teamvars.decisions.invitations import Asked, Fresh, Terms
 from teamvars.decisions.memberships import MembershipPage, revoke_by_operator
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
-from teamvars.domain.errors import DEAD_LINK, Code, Kind, Refusal
+from teamvars.domain.errors import DEAD_LINK, Code, Kind, Refusal, passing_over
 from teamvars.domain.ids import new_id
 from teamvars.domain.invitations import LIFETIME, Delivery, Invited
 from teamvars.domain.memberships import InvitationDraft, Membership, MembershipFilter, Status
@@ -183,11 +183,8 @@ class OperatorInvitations(UseCases):
         caller = Caller(b"", new_id("req"), Actor.service("housekeeping"))
         ended = await self._database.read(lambda tx: invitations.expired(tx, self._clock(), _BATCH))
         for membership_id in ended:
-            try:
+            with passing_over(Kind.NOT_FOUND):  # it ended in another way
                 await self._make(caller, decisions.expire, membership_id)
-            except Refusal as refusal:
-                if refusal.kind is not Kind.NOT_FOUND:  # it ended in another way
-                    raise
         before = self._clock() - LIFETIME
         if await self._database.read(lambda tx: users.unclaimed(tx, before, 1)):
             await self._make(caller, user_decisions.remove_unclaimed, before)

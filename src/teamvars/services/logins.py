@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from teamvars.decisions import logins as decisions
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
-from teamvars.domain.errors import BUSY, Code, Fault, Kind, Refusal
+from teamvars.domain.errors import BUSY, Code, Fault, Kind, Refusal, passing_over
 from teamvars.domain.ids import derived_id, new_id
 from teamvars.domain.logins import (
     DEVICE,
@@ -149,12 +149,9 @@ class Logins(UseCases):
         """The token of the caller ends; where there is none, nothing does. Refuses one that is not
         a user's: unsupported_token_type.
         """
-        try:
+        with passing_over(Kind.UNAUTHENTICATED):
             await self._revocable(caller)  # who has no token waits for no writer
             await self._make(caller, decisions.revoke)
-        except Refusal as refusal:
-            if refusal.kind is not Kind.UNAUTHENTICATED:
-                raise
 
     async def forget_expired(self) -> None:
         """Removes those that expired a while ago, some at a time."""

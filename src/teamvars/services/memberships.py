@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from teamvars.decisions import memberships as decisions
 from teamvars.decisions.memberships import MembershipPage
 from teamvars.domain.access import Caller
-from teamvars.domain.errors import Kind, Refusal
+from teamvars.domain.errors import Kind, passing_over
 from teamvars.domain.memberships import LeftBehind, Membership, MembershipFilter
 from teamvars.domain.pages import Page, Paged
 from teamvars.services.house import UseCases, afterwards, looks, makes, reads
@@ -105,8 +105,5 @@ class OperatorLeavers(UseCases):
         self, caller: Caller, one: LeftBehind, tell: Callable[[LeftBehind], object]
     ) -> None:
         asked = one.organization_id, one.user_id
-        try:
+        with passing_over(Kind.NOT_FOUND):  # the organization is gone, and all of it
             tell(await self._make(caller, decisions.end_by_operator, *asked))
-        except Refusal as refusal:
-            if refusal.kind is not Kind.NOT_FOUND:  # the organization is gone, and all of it
-                raise

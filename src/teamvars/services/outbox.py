@@ -18,7 +18,7 @@ from teamvars.changes.trails import OwnTrail
 from teamvars.decisions import invitations as decisions
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
-from teamvars.domain.errors import Kind, Refusal, tells_of_outage
+from teamvars.domain.errors import Kind, Refusal, passing_over, tells_of_outage
 from teamvars.domain.ids import new_id
 from teamvars.domain.invitations import Delivery, Letter, retry_after
 from teamvars.domain.notices import GIVEN_UP_AFTER, STALE_AFTER, Notice, acted
@@ -287,11 +287,8 @@ class Outbox(UseCases):
         """Erases the secret and records what became of the message."""
         caller = Caller(b"", new_id("req"), Actor.service("mail"))
         asked = waiting.invited, waiting.link.hash, how, reply
-        try:
+        with passing_over(Kind.NOT_FOUND):  # the organization is gone, and all of it
             await self._make(caller, decisions.settle, *asked)
-        except Refusal as refusal:
-            if refusal.kind is not Kind.NOT_FOUND:  # the organization is gone, and all of it
-                raise
 
 
 def _count_failure(*, is_over: bool) -> None:

@@ -16,7 +16,7 @@ from teamvars.decisions.variables import (
     VariableOf,
 )
 from teamvars.domain.access import Caller, Permission, VariablesAccess
-from teamvars.domain.errors import Kind, Refusal, not_found, refuse_all
+from teamvars.domain.errors import Kind, Refusal, not_found, passing_over, refuse_all
 from teamvars.domain.ids import new_id, new_version_id
 from teamvars.domain.variable_sets import OwnedVariable, Owner
 from teamvars.domain.variables import (
@@ -110,13 +110,10 @@ class Variables(UseCases):
         self, caller: Caller, to: ToOwner, variable_id: str, version_id: str
     ) -> str | None:
         """The value, if the variable is readable and still at that version."""
-        try:
+        with passing_over(Kind.NOT_FOUND):
             found = (await self.read(caller, to, variable_id)).variable
-        except Refusal as refusal:
-            if refusal.kind is not Kind.NOT_FOUND:
-                raise
-            return None
-        return found.value if found.version_id == version_id else None
+            return found.value if found.version_id == version_id else None
+        return None
 
     async def workspace_of(self, variable_id: str) -> str:
         """The id of the workspace that has a variable, whoever may know. Refuses: not found."""
