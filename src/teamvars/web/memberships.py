@@ -3,10 +3,10 @@ somebody leaves behind, for owners.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from teamvars.decisions.memberships import MembershipPage
 from teamvars.domain.invitations import Delivery, Invitation
@@ -32,6 +32,8 @@ from teamvars.web.http.resource_objects import (
     Email,
     Group,
     Time,
+    identifier,
+    several,
     timestamp,
     to_many,
     to_one,
@@ -63,17 +65,11 @@ _NAMES = Parameter(
 )
 
 
-class TeamIdentifier(msgspec.Struct):
-    """A team by id."""
-
-    type: Literal["teams"]
-    id: str
-
-
-class TeamsToJoin(msgspec.Struct):
-    """Teams of the organization."""
-
-    data: Annotated[list[TeamIdentifier], Meta(max_length=MAX_ITEMS)]
+TeamsToJoin: Any = several(
+    "TeamsToJoin",
+    "Teams of the organization.",
+    identifier("TeamIdentifier", "A team by id.", "teams"),
+)
 
 
 class InvitationRelationships(msgspec.Struct):

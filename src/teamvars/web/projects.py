@@ -4,11 +4,10 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta
 
 from teamvars.domain.access import Level, ProjectAccess
 from teamvars.domain.client_settings import Value
-from teamvars.domain.linked import MAX_ITEMS
 from teamvars.domain.moves import Foreseen, MoveDraft
 from teamvars.domain.names import PROJECT_NAME, PROJECT_NAME_RULE
 from teamvars.domain.organizations import DEFAULT_MODE
@@ -21,7 +20,7 @@ from teamvars.web.client_settings import read_values, setting_attribute
 from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.parameters import BY_NAME, NAMES, PART, text_of, words_of
-from teamvars.web.http.reader import DryRunOptions, ids_or_dry_run
+from teamvars.web.http.reader import ids_or_dry_run
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
     REQUIRED,
@@ -34,6 +33,7 @@ from teamvars.web.http.resource_objects import (
     fixed,
     identifiers,
     self_link,
+    several,
     timestamp,
 )
 from teamvars.web.http.resources import Found, Operations, Resource
@@ -51,13 +51,6 @@ AccessWord = Literal["none", "read", "write"]
 _IN_OBJECTS = (OWN_MODE, OWN_POOL)
 
 T = TypeVar("T")
-
-
-class MovedWorkspacesDocument(msgspec.Struct):
-    """Workspaces that are to be in a project, all or none."""
-
-    data: Annotated[list[WorkspaceIdentifier], Meta(max_length=MAX_ITEMS)]
-    meta: DryRunOptions | UnsetType = UNSET
 
 
 class AccessChangeAttributes(msgspec.Struct):
@@ -233,7 +226,13 @@ PROJECT = Resource[ProjectAccess](
 _NEW = PROJECT.new_body(attributes={"name": NEW_NAME, "description": "What it is for."})
 _CHANGED = PROJECT.changed_body(attributes={"description": "What it is for."})
 _MOVED = RequestBody(
-    MovedWorkspacesDocument, {"data": [{"type": "workspaces", "id": IDS["workspace_id"]}]}
+    several(
+        "MovedWorkspacesDocument",
+        "Workspaces that are to be in a project, all or none.",
+        WorkspaceIdentifier,
+        dry_run=True,
+    ),
+    {"data": [{"type": "workspaces", "id": IDS["workspace_id"]}]},
 )
 
 

@@ -36,6 +36,7 @@ from teamvars.web.http.resource_objects import (
     SelfLink,
     Time,
     WorkspaceIdentifier,
+    several,
     timestamp,
     to_many,
 )
@@ -58,10 +59,12 @@ _TTL = Meta(ge=MIN_TTL_SECONDS, le=MAX_TTL_SECONDS, description="Of a job's toke
 _EXPIRY = Meta(description="When it ends (RFC 3339), at most 90 days ahead.")
 
 
-class RunnerWorkspacesDocument(msgspec.Struct):
-    """Workspaces for a runner to name, or to name no longer, all or none."""
-
-    data: Annotated[list[WorkspaceIdentifier], Meta(max_length=MAX_WORKSPACES)]
+RunnerWorkspacesDocument: Any = several(
+    "RunnerWorkspacesDocument",
+    "Workspaces for a runner to name, or to name no longer, all or none.",
+    WorkspaceIdentifier,
+    MAX_WORKSPACES,
+)
 
 
 class ApprovalAttributes(msgspec.Struct):

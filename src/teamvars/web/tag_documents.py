@@ -27,6 +27,8 @@ from teamvars.web.http.resource_objects import (
     Path,
     ProjectIdentifier,
     WorkspaceIdentifier,
+    identifier,
+    several,
     to_one,
 )
 from teamvars.web.http.resources import Relations, Resource
@@ -80,35 +82,12 @@ class GivenBinding(msgspec.Struct):
     attributes: GivenBindingAttributes
 
 
-class TagsDocument(msgspec.Struct):
-    """Tags to add or remove, all or none."""
-
-    data: Annotated[list[GivenTag], Meta(max_length=MAX_ITEMS)]
-
-
-class TagBindingsDocument(msgspec.Struct):
-    """Bindings to add, or to have in the place of all there are."""
-
-    data: Annotated[list[GivenBinding], Meta(max_length=MAX_ITEMS)]
-
-
-class TagIdentifier(msgspec.Struct):
-    """A tag by its id."""
-
-    type: Literal["tags"]
-    id: str
-
-
-class TagIdentifiersDocument(msgspec.Struct):
-    """Tags to delete, all or none."""
-
-    data: Annotated[list[TagIdentifier], Meta(max_length=MAX_ITEMS)]
-
-
-class TaggedWorkspacesDocument(msgspec.Struct):
-    """Workspaces that are to have a tag, all or none."""
-
-    data: Annotated[list[WorkspaceIdentifier], Meta(max_length=MAX_ITEMS)]
+TagsDocument: Any = several("TagsDocument", "Tags to add or remove, all or none.", GivenTag)
+TagBindingsDocument: Any = several(
+    "TagBindingsDocument",
+    "Bindings to add, or to have in the place of all there are.",
+    GivenBinding,
+)
 
 
 class GivenProject(msgspec.Struct):
@@ -332,7 +311,19 @@ TAKES_BINDINGS = RequestBody(
     TagBindingsDocument,
     {"data": [{"type": _TAG_BINDINGS, "attributes": {"key": "environment", "value": "live"}}]},
 )
-TAKES_IDS = RequestBody(TagIdentifiersDocument, {"data": [{"type": _TAGS, "id": IDS["tag_id"]}]})
+TAKES_IDS = RequestBody(
+    several(
+        "TagIdentifiersDocument",
+        "Tags to delete, all or none.",
+        identifier("TagIdentifier", "A tag by its id.", _TAGS),
+    ),
+    {"data": [{"type": _TAGS, "id": IDS["tag_id"]}]},
+)
 TAKES_WORKSPACES = RequestBody(
-    TaggedWorkspacesDocument, {"data": [{"type": "workspaces", "id": IDS["workspace_id"]}]}
+    several(
+        "TaggedWorkspacesDocument",
+        "Workspaces that are to have a tag, all or none.",
+        WorkspaceIdentifier,
+    ),
+    {"data": [{"type": "workspaces", "id": IDS["workspace_id"]}]},
 )

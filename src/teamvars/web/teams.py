@@ -3,7 +3,7 @@ linkage.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -29,8 +29,10 @@ from teamvars.web.http.resource_objects import (
     Group,
     Identifier,
     RelatedLink,
+    identifier,
     identifiers,
     self_link,
+    several,
     to_many,
 )
 from teamvars.web.http.resources import Found, Operations, Relations, Resource
@@ -91,10 +93,9 @@ _PERMISSIONS = Group[TeamView](
 )
 
 
-class NoMembers(msgspec.Struct):
-    """Members are added to a team once it is there."""
-
-    data: Annotated[list[Identifier], Meta(max_length=0)]
+NoMembers: Any = several(
+    "NoMembers", "Members are added to a team once it is there.", Identifier, most=0
+)
 
 
 class GivenTeamRelationships(msgspec.Struct, rename="kebab"):
@@ -242,32 +243,6 @@ def _found(page: TeamPage, includes: frozenset[str]) -> Found[TeamView]:
     return Found(items, page.total, included if includes else UNSET)
 
 
-class UserIdentifier(msgspec.Struct):
-    """A user by id."""
-
-    type: Literal["users"]
-    id: str
-
-
-class MembershipIdentifier(msgspec.Struct):
-    """A user by organization membership."""
-
-    type: Literal["organization-memberships"]
-    id: str
-
-
-class UsersDocument(msgspec.Struct):
-    """Users to add or remove, all or none."""
-
-    data: Annotated[list[UserIdentifier], Meta(max_length=MAX_ITEMS)]
-
-
-class MembershipsDocument(msgspec.Struct):
-    """Organization memberships to add or remove, all or none."""
-
-    data: Annotated[list[MembershipIdentifier], Meta(max_length=MAX_ITEMS)]
-
-
 class LinkageDocument(msgspec.Struct):
     """The members of a team."""
 
@@ -288,10 +263,21 @@ class _Plain(msgspec.Struct, forbid_unknown_fields=True):
 _LINKAGES = {LinkageType.USERS: "Users", LinkageType.ORGANIZATION_MEMBERSHIPS: "Memberships"}
 MEMBERS = {
     LinkageType.USERS: RequestBody(
-        UsersDocument, {"data": [{"type": "users", "id": IDS["user_id"]}]}
+        several(
+            "UsersDocument",
+            "Users to add or remove, all or none.",
+            identifier("UserIdentifier", "A user by id.", "users"),
+        ),
+        {"data": [{"type": "users", "id": IDS["user_id"]}]},
     ),
     LinkageType.ORGANIZATION_MEMBERSHIPS: RequestBody(
-        MembershipsDocument,
+        several(
+            "MembershipsDocument",
+            "Organization memberships to add or remove, all or none.",
+            identifier(
+                "MembershipIdentifier", "A user by organization membership.", MEMBERSHIP.type
+            ),
+        ),
         {"data": [{"type": "organization-memberships", "id": IDS["membership_id"]}]},
     ),
 }

@@ -46,7 +46,9 @@ from teamvars.web.http.resource_objects import (
     Group,
     Identifier,
     Time,
+    identifier,
     one_of,
+    several,
     timestamp,
     to_one,
 )
@@ -96,19 +98,6 @@ _KINDS = Meta(
 _MOST = Meta(
     ge=MIN_LIMIT_MS, le=MAX_LIMIT_MS, description="How long a token may live, in milliseconds."
 )
-
-
-class TokenIdentifier(Struct):
-    """A token by its id."""
-
-    type: Literal["authentication-tokens"]
-    id: str
-
-
-class TokenIdentifiersDocument(Struct):
-    """Tokens to revoke, all or none."""
-
-    data: Annotated[list[TokenIdentifier], Meta(max_length=MAX_ITEMS)]
 
 
 Asks = Callable[[Request], tuple[Whose]]
@@ -181,7 +170,12 @@ TOKEN = Resource[NewToken](
 )
 NEW = TOKEN.new_body(attributes={"description": "for a robot"})
 _SEVERAL = RequestBody(
-    TokenIdentifiersDocument, {"data": [{"type": TOKEN.type, "id": IDS["token_id"]}]}
+    several(
+        "TokenIdentifiersDocument",
+        "Tokens to revoke, all or none.",
+        identifier("TokenIdentifier", "A token by its id.", TOKEN.type),
+    ),
+    {"data": [{"type": TOKEN.type, "id": IDS["token_id"]}]},
 )
 _WITHOUT_DESCRIPTION = replace(NEW, example={"data": {"type": TOKEN.type}})
 

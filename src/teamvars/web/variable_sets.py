@@ -25,7 +25,7 @@ from teamvars.services.variable_sets import VariableSets
 from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.parameters import PART, text_of
-from teamvars.web.http.reader import DryRunOptions, Reader, ids_or_dry_run
+from teamvars.web.http.reader import Reader, ids_or_dry_run
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
     REQUIRED,
@@ -38,6 +38,7 @@ from teamvars.web.http.resource_objects import (
     WorkspaceIdentifier,
     identifiers,
     self_link,
+    several,
     timestamp,
     to_many,
 )
@@ -61,28 +62,17 @@ _PRIORITY = Meta(description="It comes before what workspaces have themselves.")
 _NO_VARIABLES = "A set is made without variables: add them to it one by one."
 
 
-class SetWorkspacesDocument(msgspec.Struct):
-    """Workspaces to attach a set to, or to detach it from, all or none."""
-
-    data: Annotated[list[WorkspaceIdentifier], Meta(max_length=MAX_ITEMS)]
-
-
-class SetProjectsDocument(msgspec.Struct):
-    """Projects to attach a set to, or to detach it from, all or none."""
-
-    data: Annotated[list[ProjectIdentifier], Meta(max_length=MAX_ITEMS)]
-
-
-class AttachedWorkspacesDocument(SetWorkspacesDocument):
-    """The same, or what would come of it."""
-
-    meta: DryRunOptions | UnsetType = msgspec.UNSET
-
-
-class AttachedProjectsDocument(SetProjectsDocument):
-    """The same, or what would come of it."""
-
-    meta: DryRunOptions | UnsetType = msgspec.UNSET
+SetWorkspacesDocument: Any = several(
+    "SetWorkspacesDocument",
+    "Workspaces to attach a set to, or to detach it from, all or none.",
+    WorkspaceIdentifier,
+)
+SetProjectsDocument: Any = several(
+    "SetProjectsDocument",
+    "Projects to attach a set to, or to detach it from, all or none.",
+    ProjectIdentifier,
+)
+_OR_FORESEEN = "The same, or what would come of it."
 
 
 class ParentLinkage(msgspec.Struct):
@@ -334,8 +324,14 @@ def routes(sets: VariableSets) -> list[Route]:
 
 
 _BODIES: Mapping[TargetKind, RequestBody] = {
-    "workspaces": RequestBody(AttachedWorkspacesDocument, _LINKED),
-    "projects": RequestBody(AttachedProjectsDocument, _LINKED_PROJECTS),
+    "workspaces": RequestBody(
+        several("AttachedWorkspacesDocument", _OR_FORESEEN, WorkspaceIdentifier, dry_run=True),
+        _LINKED,
+    ),
+    "projects": RequestBody(
+        several("AttachedProjectsDocument", _OR_FORESEEN, ProjectIdentifier, dry_run=True),
+        _LINKED_PROJECTS,
+    ),
 }
 _OPERATIONS: Mapping[tuple[Attaching, TargetKind], str] = {
     (Attaching.ADD, "workspaces"): "attachVariableSet",

@@ -15,8 +15,9 @@ import msgspec
 import structlog
 from msgspec import NODEFAULT, UNSET, Meta, UnsetType
 
+from teamvars.domain.linked import MAX_ITEMS
 from teamvars.domain.times import moment
-from teamvars.web.http.reader import Reader
+from teamvars.web.http.reader import DryRunOptions, Reader
 
 Field = tuple[str, Any] | tuple[str, Any, Any]
 """Of a type: its name, type and default."""
@@ -202,18 +203,24 @@ class Identifier(msgspec.Struct, gc=False):
     type: str
 
 
-class WorkspaceIdentifier(msgspec.Struct):
-    """A workspace by its id."""
-
-    type: Literal["workspaces"]
-    id: str
+def identifier(name: str, text: str, type_: str) -> Any:
+    """The type of what names a resource of that type in a request."""
+    return structure(name, text, [("type", cast(Any, Literal)[type_]), ("id", str)])
 
 
-class ProjectIdentifier(msgspec.Struct):
-    """A project by its id."""
+def several(
+    name: str, text: str, item: Any, most: int = MAX_ITEMS, *, dry_run: bool = False
+) -> Any:
+    """The type of a request's document, or of a relationship in one, of at most so many items; it
+    may ask for a `dry_run`.
+    """
+    items = cast(Any, Annotated)[cast(Any, list)[item], Meta(max_length=most)]
+    options: list[Field] = [("meta", DryRunOptions | UnsetType, UNSET)] if dry_run else []
+    return structure(name, text, [("data", items), *options])
 
-    type: Literal["projects"]
-    id: str
+
+WorkspaceIdentifier: Any = identifier("WorkspaceIdentifier", "A workspace by its id.", "workspaces")
+ProjectIdentifier: Any = identifier("ProjectIdentifier", "A project by its id.", "projects")
 
 
 class RelatedLink(msgspec.Struct):
