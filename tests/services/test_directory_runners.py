@@ -48,11 +48,11 @@ async def test_a_file_proposes_and_what_it_proposed_is_handed_out_once_it_is_app
 ) -> None:
     name = own_calls.tenant.organization
     assert await apply(own_calls, entry()) == (f"propose runner {name}/ci",)
-    (view,) = await own_calls.services.approvals.list(operator())
+    (proposal,) = await own_calls.services.approvals.proposals(operator())
     job = Job(own_calls.tenant, JobKey.generate())
     with pytest.raises(Refusal, match="invalid_target"):
         await job.exchange()
-    await approve(own_calls.tenant, view.runner.id)
+    await approve(own_calls.tenant, proposal.view.runner.id)
     await job.deliver(await job.exchange())
     assert await own_calls.node.audit_holds()
 
@@ -65,9 +65,9 @@ async def test_the_same_file_again_changes_nothing_and_another_is_another_versio
     assert await apply(own_calls, entry()) == ()
     changed = await apply(own_calls, entry(workspaces=("network", "payments")))
     assert changed == (f"propose version 2 of runner {name}/ci",)
-    (view,) = await own_calls.services.approvals.list(operator())
+    (proposal,) = await own_calls.services.approvals.proposals(operator())
     ids = own_calls.tenant.workspaces
-    assert view.runner.spec.workspace_ids == (ids["network"], ids["payments"])
+    assert proposal.view.runner.spec.workspace_ids == (ids["network"], ids["payments"])
     assert await own_calls.node.audit_holds()
 
 
@@ -75,8 +75,8 @@ async def test_what_a_file_does_not_say_of_a_runner_stays(own_calls: Calls) -> N
     await apply(own_calls, entry(description="of the pipeline", max_ttl=300))
     assert await apply(own_calls, RunnerEntry("ci")) == ()
     assert len(await apply(own_calls, RunnerEntry("CI", allow_unbound=True))) == 1
-    (view,) = await own_calls.services.approvals.list(operator())
-    spec = view.runner.spec
+    (proposal,) = await own_calls.services.approvals.proposals(operator())
+    spec = proposal.view.runner.spec
     assert (spec.name, spec.description, spec.max_ttl) == ("ci", "of the pipeline", 300)
     assert spec.allow_unbound
 
@@ -165,7 +165,7 @@ async def test_whatever_runners_there_are_their_export_changes_nothing_as_a_file
 
 async def test_a_dry_run_proposes_nothing(own_calls: Calls) -> None:
     assert len(await apply(own_calls, entry(), options=Options(dry_run=True))) == 1
-    assert await own_calls.services.approvals.list(operator()) == []
+    assert await own_calls.services.approvals.proposals(operator()) == []
 
 
 async def test_every_fault_of_a_runner_is_told_where_it_stands(own_calls: Calls) -> None:
@@ -184,7 +184,7 @@ async def test_every_fault_of_a_runner_is_told_where_it_stands(own_calls: Calls)
         await apply(own_calls, faulty)
     places = sorted(fault.detail.partition(": ")[0] for fault in refused.value.faults)
     assert places == ["f:4", "f:5", "f:6", "f:7", "f:8"]
-    assert await own_calls.services.approvals.list(operator()) == []
+    assert await own_calls.services.approvals.proposals(operator()) == []
 
 
 async def test_a_runner_of_a_new_organization_reaches_what_is_made_with_it(
@@ -208,6 +208,7 @@ async def test_applying_a_file_tells_the_ids_of_its_runners(own_calls: Calls) ->
     for _ in range(2):
         applied = await own_calls.services.directory.apply(operator(), file, AS_WRITTEN)
         told = applied.organizations[own_calls.tenant.organization].runners
-        views = await own_calls.services.approvals.list(operator())
-        assert told == {one.runner.spec.name: one.runner.id for one in views}
+        proposals = await own_calls.services.approvals.proposals(operator())
+        there = [one.view.runner for one in proposals]
+        assert told == {one.spec.name: one.id for one in there}
         assert told.keys() == {"ci", "Nightly"}

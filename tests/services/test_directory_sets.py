@@ -279,8 +279,8 @@ async def test_a_dry_run_says_what_workspaces_gain_and_lose_as_it_then_happens(
     tenant = own_calls.tenant
     await tenant.make_variable("region")
     await apply(own_calls, runners=(runner("ci"),))
-    (view,) = await own_calls.services.approvals.list(operator())
-    await approve(tenant, view.runner.id)
+    (proposal,) = await own_calls.services.approvals.proposals(operator())
+    await approve(tenant, proposal.view.runner.id)
     for name, keys in {"a": "region zone", "b": "zone size", "c": "size"}.items():
         id_ = await make_set(tenant, name)
         for key in keys.split():

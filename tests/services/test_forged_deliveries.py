@@ -403,8 +403,8 @@ async def _goes_on(victim: Victim, other: str) -> None:
         path = f"/organizations/{victim.tenant.organization}/{noun}"
         answer = await victim.tenant.call("owner", "GET", path)
         assert (answer.status_code, len(answer.json()["data"])) == (200, 2)
-    listed = await victim.tenant.deployment.services.approvals.list(operator())
-    assert {victim.runner_id, other} <= {view.runner.id for view in listed}
+    listed = await victim.tenant.deployment.services.approvals.proposals(operator())
+    assert {victim.runner_id, other} <= {one.view.runner.id for one in listed}
 
 
 @pytest.mark.parametrize("content", UNREADABLE)

@@ -138,8 +138,9 @@ async def test_while_patterns_are_tried_others_change_what_they_like(
         assert (await tenant.call("owner", "GET", listed)).json()["data"] == [changed]
     assert (await tenant.call("owner", "GET", path)).json()["data"] == changed
     await approve(tenant, changed)
-    every = await tenant.deployment.services.approvals.list(operator())
-    (approval,) = (one.runner.approval for one in every if one.runner.id == made["id"])
+    every = await tenant.deployment.services.approvals.proposals(operator())
+    runners = (one.view.runner for one in every)
+    (approval,) = (one.approval for one in runners if one.id == made["id"])
     assert approval is not None
     assert approval.reach == ids
     assert next(keys) >= 6

@@ -83,12 +83,6 @@ class Approvals(UseCases):
 
     revoke = makes(approvals.revoke)
 
-    async def list(self, caller: Caller) -> Sequence[RunnerView]:
-        """All runners, with what names what would be approved now."""
-        return await self._house.changes.look(
-            caller, lambda found: decisions.every(found, self._trust)
-        )
-
     async def proposals(self, caller: Caller) -> Sequence[Proposal]:
         """All runners, with what an operator looks at before an approval."""
         return await self._house.changes.look(
