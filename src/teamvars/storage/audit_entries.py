@@ -95,7 +95,7 @@ async def called(tx: Transaction, organization_id: str, name: str) -> set[str]:
     """The ids of all members, teams and runners of an organization, and of itself, that have the
     name.
     """
-    return {row[0] for row in await tx.fetch(_CALLED, organization_id, fold(name))}
+    return set(await tx.column(_CALLED, organization_id, fold(name)))
 
 
 async def names_in(

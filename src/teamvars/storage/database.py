@@ -125,6 +125,14 @@ class Transaction(Protocol):
         rows = await self.fetch(sql, *args)
         return rows[0] if rows else None
 
+    async def column(self, sql: str, *args: object) -> list[Any]:
+        """What a statement with one column finds."""
+        return [row[0] for row in await self.fetch(sql, *args)]
+
+    async def pairs(self, sql: str, *args: object) -> dict[Any, Any]:
+        """What a statement with two columns finds, the second by the first."""
+        return {row[0]: row[1] for row in await self.fetch(sql, *args)}
+
     async def count(self, sql: str, *args: object) -> int:
         """The number that a statement counts."""
         ((number,),) = await self.fetch(sql, *args)

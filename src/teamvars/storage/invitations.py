@@ -108,7 +108,7 @@ def settling(membership_id: str, link_hash: bytes, how: Delivery) -> Statement:
 
 async def expired(tx: Transaction, now: int, limit: int) -> Sequence[str]:
     """The memberships whose invitations have expired, by id, the oldest first."""
-    return [row[0] for row in await tx.fetch(_EXPIRED, now, limit)]
+    return await tx.column(_EXPIRED, now, limit)
 
 
 def counting(organization_id: str, address: str, now: int) -> Statement:

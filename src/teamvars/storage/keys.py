@@ -69,11 +69,12 @@ async def insert(tx: Transaction, *added: NotedKey) -> None:
 
 async def retired(tx: Transaction) -> frozenset[str]:
     """The ids of the keys that were retired, as the trail tells."""
-    rows = await tx.fetch(
-        "SELECT subject_id FROM audit_entries WHERE stream_id = $1 AND action = 'key.retire'",
-        SYSTEM_STREAM,
+    return frozenset(
+        await tx.column(
+            "SELECT subject_id FROM audit_entries WHERE stream_id = $1 AND action = 'key.retire'",
+            SYSTEM_STREAM,
+        )
     )
-    return frozenset(row[0] for row in rows)
 
 
 async def see(tx: Transaction, node: Node, now: int) -> None:
@@ -152,12 +153,11 @@ async def seal_approvals(tx: Transaction, sealed: Iterable[tuple[Runner, Approva
 async def counted(tx: Transaction, use: Use, now: int = 0) -> Mapping[Any, int]:
     """How many of some rows need each key, by what they call it."""
     ends, when = ("", ()) if use.ends is None else (f"AND {use.ends} > $1", (now,))
-    rows = await tx.fetch(
+    return await tx.pairs(
         f"SELECT {use.key}, count(*) FROM {use.table} "
         f"WHERE {use.needing} IS NOT NULL {ends} GROUP BY 1",
         *when,
     )
-    return dict(rows)  # type: ignore[arg-type]  # of two columns
 
 
 async def page_of_uses(

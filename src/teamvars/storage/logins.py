@@ -71,14 +71,15 @@ async def note_polls(
     """Notes that some programs have asked, and returns the ids of those that have not since that
     time.
     """
-    rows = await tx.fetch(
-        "UPDATE logins SET polled_at = $2 "
-        "WHERE id IN {each $1} AND (polled_at IS NULL OR polled_at <= $3) RETURNING id",
-        each(login_ids),
-        now,
-        before,
+    return set(
+        await tx.column(
+            "UPDATE logins SET polled_at = $2 "
+            "WHERE id IN {each $1} AND (polled_at IS NULL OR polled_at <= $3) RETURNING id",
+            each(login_ids),
+            now,
+            before,
+        )
     )
-    return {row[0] for row in rows}
 
 
 async def forget_expired(tx: Transaction, before: int) -> None:

@@ -224,11 +224,10 @@ async def ids_of_teams(
 
 async def count_of_teams(tx: Transaction, team_ids: Iterable[str]) -> dict[str, int]:
     """How many members each team has, invited ones included; empty teams are left out."""
-    rows = await tx.fetch(
+    return await tx.pairs(
         "SELECT team_id, count(*) FROM team_members WHERE team_id IN {each $1} GROUP BY team_id",
         each(team_ids),
     )
-    return {row[0]: row[1] for row in rows}
 
 
 async def team_ids_of(tx: Transaction, membership_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -307,7 +306,7 @@ ORDER BY 1
 
 async def organizations_of(tx: Transaction, user_id: str) -> list[str]:
     """The organizations that somebody is in or has left something in, by id."""
-    return [row[0] for row in await tx.fetch(_ORGANIZATIONS_OF, user_id)]
+    return await tx.column(_ORGANIZATIONS_OF, user_id)
 
 
 async def left_behind(tx: Transaction, organization_id: str, user_id: str) -> LeftBehind:

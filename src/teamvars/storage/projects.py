@@ -125,12 +125,11 @@ async def placed(tx: Transaction, organization_ids: Iterable[str]) -> Mapping[st
     """The projects of those workspaces of organizations that are not in the default one, by the
     workspaces' ids.
     """
-    rows = await tx.fetch(
+    return await tx.pairs(
         "SELECT id, project_id FROM workspaces "
         "WHERE organization_id IN {each $1} AND project_id IS NOT NULL",
         each(organization_ids),
     )
-    return {row[0]: row[1] for row in rows}
 
 
 async def count_workspaces(tx: Transaction, project_id: str) -> int:
@@ -140,10 +139,9 @@ async def count_workspaces(tx: Transaction, project_id: str) -> int:
 
 async def places(tx: Transaction, organization_id: str) -> Mapping[str, str]:
     """The project that each workspace of an organization is in, by id."""
-    rows = await tx.fetch(
+    return await tx.pairs(
         f"SELECT id, {PROJECT_OF} FROM workspaces WHERE organization_id = $1", organization_id
     )
-    return dict(rows)  # type: ignore[arg-type]  # of two columns
 
 
 async def views(

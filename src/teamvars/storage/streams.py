@@ -294,8 +294,7 @@ async def details_of_variables(tx: Transaction, piece: Piece) -> list[tuple[str,
 
 async def sequences_about(tx: Transaction, piece: Piece, subject_ids: Collection[str]) -> list[int]:
     """The numbers of the entries of a piece that are about any of the subjects, newest first."""
-    rows = await tx.fetch(_SEQUENCES_ABOUT, *piece, each(subject_ids))
-    return [row[0] for row in rows]
+    return await tx.column(_SEQUENCES_ABOUT, *piece, each(subject_ids))
 
 
 async def entries_about(

@@ -66,20 +66,19 @@ async def names_of(
     tx: Transaction, organization_id: str, tag_ids: Collection[str]
 ) -> Mapping[str, str]:
     """The names, by id, of those tags that workspaces of the organization have."""
-    rows = await tx.fetch(
+    return await tx.pairs(
         "SELECT DISTINCT workspace_tags.tag_id, workspace_tags.key FROM workspace_tags "
         "JOIN workspaces ON workspaces.id = workspace_tags.workspace_id "
         "WHERE workspaces.organization_id = $1 AND workspace_tags.tag_id IN {each $2}",
         organization_id,
         each(tag_ids),
     )
-    return {row[0]: row[1] for row in rows}
 
 
 async def workspaces_with(tx: Transaction, tag_ids: Collection[str]) -> list[str]:
     """The ids of the workspaces that have some of these tags."""
     sql = "SELECT DISTINCT workspace_id FROM workspace_tags WHERE tag_id IN {each $1}"
-    return [row[0] for row in await tx.fetch(sql, each(tag_ids))]
+    return await tx.column(sql, each(tag_ids))
 
 
 def taking(tag_ids: Iterable[str], workspace_ids: Iterable[str]) -> Statement:

@@ -134,7 +134,7 @@ async def active_owners(tx: Transaction, organization_id: str) -> list[User]:
 
 async def owned_alone(tx: Transaction, user_id: str) -> list[str]:
     """The names of the organizations that have no active owner but that user."""
-    rows = await tx.fetch(
+    return await tx.column(
         "SELECT organizations.name FROM memberships AS mine "
         "JOIN team_members ON team_members.membership_id = mine.id "
         "JOIN teams ON teams.id = team_members.team_id AND teams.is_owners = 1 "
@@ -147,7 +147,6 @@ async def owned_alone(tx: Transaction, user_id: str) -> list[str]:
         ") ORDER BY organizations.name_folded",
         user_id,
     )
-    return [row[0] for row in rows]
 
 
 async def unclaimed(tx: Transaction, before: int, limit: int) -> list[str]:
@@ -155,7 +154,7 @@ async def unclaimed(tx: Transaction, before: int, limit: int) -> list[str]:
 
     Disabled users stay: as a new user, the next invitation would let them in.
     """
-    rows = await tx.fetch(
+    return await tx.column(
         f"SELECT users.id FROM users WHERE {NEVER_KNOWN} AND users.disabled = 0 "
         "AND users.created_at < $1 "
         "AND NOT EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = users.id) "
@@ -163,4 +162,3 @@ async def unclaimed(tx: Transaction, before: int, limit: int) -> list[str]:
         before,
         limit,
     )
-    return [row[0] for row in rows]

@@ -94,8 +94,7 @@ async def find_visible(
 async def ids_visible(tx: Transaction, organization_id: str, seen: Seen) -> list[str]:
     """The ids of all sets of an organization that somebody sees."""
     conditions, args = where(*_visible(organization_id, seen))
-    rows = await tx.fetch(f"SELECT variable_sets.id FROM variable_sets WHERE {conditions}", *args)
-    return [row[0] for row in rows]
+    return await tx.column(f"SELECT variable_sets.id FROM variable_sets WHERE {conditions}", *args)
 
 
 async def ids_for(
@@ -316,8 +315,9 @@ async def in_which(
         ("workspaces.id IN {each $n}", each(workspace_ids)),
         (f"workspaces.id IN ({reached(least)})", each(team_ids)),
     )
-    rows = await tx.fetch(f"SELECT workspaces.id FROM workspaces WHERE {conditions}", *args)
-    return frozenset(row[0] for row in rows)
+    return frozenset(
+        await tx.column(f"SELECT workspaces.id FROM workspaces WHERE {conditions}", *args)
+    )
 
 
 async def has_sensitive(tx: Transaction, set_id: str) -> bool:
@@ -327,11 +327,12 @@ async def has_sensitive(tx: Transaction, set_id: str) -> bool:
 
 async def _having_sensitive(tx: Transaction, set_ids: Collection[str]) -> frozenset[str]:
     """Those of the sets that have a sensitive variable."""
-    rows = await tx.fetch(
-        "SELECT DISTINCT set_id FROM set_variables WHERE set_id IN {each $1} AND sensitive = 1",
-        each(set_ids),
+    return frozenset(
+        await tx.column(
+            "SELECT DISTINCT set_id FROM set_variables WHERE set_id IN {each $1} AND sensitive = 1",
+            each(set_ids),
+        )
     )
-    return frozenset(row[0] for row in rows)
 
 
 async def rivals(tx: Transaction, set_id: str, organization_id: str) -> list[tuple[str, str]]:
@@ -382,7 +383,7 @@ async def shared_keys(
 async def keys_of(tx: Transaction, set_ids: Collection[str]) -> frozenset[str]:
     """The keys that these sets have."""
     sql = "SELECT DISTINCT key FROM set_variables WHERE set_id IN {each $1}"
-    return frozenset(row[0] for row in await tx.fetch(sql, each(set_ids)))
+    return frozenset(await tx.column(sql, each(set_ids)))
 
 
 async def held(

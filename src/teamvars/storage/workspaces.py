@@ -117,7 +117,7 @@ async def seen_among(
         ("id IN {each $n}", each(workspace_ids)),
         (f"id IN ({REACHED})", own),
     )
-    return {row[0] for row in await tx.fetch(f"SELECT id FROM workspaces WHERE {condition}", *args)}
+    return set(await tx.column(f"SELECT id FROM workspaces WHERE {condition}", *args))
 
 
 async def find_records(
