@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from teamvars.decisions import (
     Decision,
@@ -52,7 +53,7 @@ from teamvars.domain.workspaces import (
     WorkspaceRecord,
     WorkspaceSettings,
 )
-from tests.decisions.directory import ACME, DEFAULT, SHOP
+from tests.decisions.directory import ACME, DEFAULT, MEMBER, SHOP
 from tests.decisions.test_deliveries import TRUST
 from tests.support.powers import Place, Power, gains
 
@@ -180,8 +181,8 @@ class World:
                 inside = self.place.members[team.team_id]
                 known = [one for one in ids if one in PEOPLE]
                 return [Linked(one, one, Status.ACTIVE, one in inside) for one in known]
-            case teams.ActiveOwners(team):
-                return sorted(self.place.members[team.team_id])
+            case needs.MembersOf(id_):
+                return [replace(MEMBER, id=one) for one in sorted(self.place.members[id_])]
             case needs.UserIdsIn(id_):
                 return sorted(self.place.members[id_])
             case _:

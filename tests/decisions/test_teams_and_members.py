@@ -6,9 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.decisions import Found, Need, Needs
-from teamvars.decisions.needs import ToTeam
+from teamvars.decisions.needs import MembersOf, ToTeam
 from teamvars.decisions.teams import (
-    ActiveOwners,
     Direction,
     LinkedBy,
     MembersChange,
@@ -21,6 +20,7 @@ from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import LinkageType, Linked, MembersDraft, Status
 from teamvars.domain.teams import Right, Team, Visibility
+from tests.decisions.directory import MEMBER
 
 TEAM = Team("team-1", "org-1", "crew", Visibility.SECRET, frozenset(), False)
 ACCESS = ToTeam("team-1")
@@ -154,8 +154,8 @@ def test_the_last_active_owner_stays(owners: list[str], codes: list[str]) -> Non
     known = found(asked, IN, access=OF_OWNERS)
     with pytest.raises(Needs) as needs:
         change_members(known, asked)
-    assert needs.value.need == ActiveOwners(ACCESS)
-    known.answers[ActiveOwners(ACCESS)] = owners
+    assert needs.value.need == MembersOf("team-1")
+    known.answers[MembersOf("team-1")] = [replace(MEMBER, id=id_) for id_ in owners]
     told: list[str] = []
     try:
         change_members(known, asked)

@@ -14,7 +14,6 @@ from teamvars.decisions.variable_sets import (
     AttachedTo,
     Contested,
     DetailsOfSets,
-    GlobalSets,
     LevelsOfSets,
     Rivals,
     Rules,
@@ -106,7 +105,7 @@ def has(*workspaces: Workspace, asked: tuple[str, ...] = ()) -> Answers:
 
 
 def at(**counts: int) -> Answers:
-    """To how many sets workspaces are attached."""
+    """How many sets are attached to workspaces, or being global to the organization."""
     by_id = {id_.replace("_", "-"): count for id_, count in counts.items()}
     return {SetsAt(tuple(sorted(by_id))): by_id}
 
@@ -117,7 +116,7 @@ def naming(*ids: str | None, **said: Any) -> SetDraft:
 
 
 def test_a_set_begins_with_a_stream_and_attached_to_what_is_named() -> None:
-    none = {SetsOf("org-1"): [], GlobalSets("org-1"): 0}
+    none = {SetsOf("org-1"): [], **at(org_1=0)}
     known = found(to_acme(), has(NETWORK), at(ws_1=0), none, locked=LOCKED)
     decision = create(known, "acme", naming("ws-1", name="shared"), "varset-1", RULES)
     made = VariableSet("varset-1", "shared", "org-1", "acme", created_at=NOW)
@@ -267,7 +266,7 @@ def test_a_set_changes_where_the_draft_says_something_new(
 
 def test_what_makes_a_set_global_is_written_with_it_and_removed_with_it() -> None:
     target = Target("varset-1", "org-1")
-    alone = {Rivals("varset-1", "org-1"): [], GlobalSets("org-1"): 0}
+    alone = {Rivals("varset-1", "org-1"): [], **at(org_1=0)}
     known = found(to_set(), alone, locked=LOCKED)
     draft = SetDraft(is_global=True)
     assert update(known, "varset-1", draft, RULES).writes[1:] == (Insert(target),)
@@ -281,10 +280,10 @@ def test_what_makes_a_set_global_is_written_with_it_and_removed_with_it() -> Non
 
 def test_a_set_becomes_global_unless_another_global_one_has_one_of_its_keys() -> None:
     rivals = {Rivals("varset-1", "org-1"): [("region", "tool"), ("region", "env")]}
-    known = found(to_set(), rivals, {GlobalSets("org-1"): 0}, locked=LOCKED)
+    known = found(to_set(), rivals, at(org_1=0), locked=LOCKED)
     draft = SetDraft(is_global=True)
     assert refused(update, known, "varset-1", draft, RULES) == ["key_taken"]
-    full = {GlobalSets("org-1"): 2, SetsOf("org-1"): []}
+    full = {**at(org_1=2), SetsOf("org-1"): []}
     known = found(to_set(), rivals, full, locked=LOCKED)
     assert refused(update, known, "varset-1", draft, RULES) == ["too_many_items", "key_taken"]
     new = replace(draft, name="all")
@@ -355,12 +354,12 @@ def test_what_is_full_is_told_beside_all_else_and_only_of_what_the_caller_sees()
     """How many sets are at a workspace that they do not see is not even asked."""
     asked = has(NETWORK, asked=("ws-1", "ws-9")), at(ws_1=2)
     rivals = {Rivals("varset-1", "org-1"): [("region", "tool")]}
-    known = found(to_set(), *asked, rivals, {GlobalSets("org-1"): 2}, locked=LOCKED)
+    known = found(to_set(), *asked, rivals, at(org_1=2), locked=LOCKED)
     draft = naming("ws-1", "ws-9", name=" ", is_global=True)
     at_workspaces = ["not_found", "too_many_items"]
     expected = ["invalid_value", *at_workspaces, "too_many_items", "key_taken"]
     assert refused(update, known, "varset-1", draft, RULES) == expected
-    full = {SetsOf("org-1"): [("varset-2", 0)] * 2, GlobalSets("org-1"): 2}
+    full = {SetsOf("org-1"): [("varset-2", 0)] * 2, **at(org_1=2)}
     known = found(to_acme(), *asked, full, locked=LOCKED)
     expected = ["invalid_value", *at_workspaces, "too_many_items", "too_many_items"]
     assert refused(create, known, "acme", draft, "varset-1", RULES) == expected

@@ -20,13 +20,12 @@ from teamvars.decisions.set_reach import (
 )
 from teamvars.decisions.sign_ins import Arrival, Arriving
 from teamvars.decisions.tags import TakeTags
-from teamvars.decisions.teams import ActiveOwners, LinkedBy, PutMembers, UserIds
+from teamvars.decisions.teams import LinkedBy, PutMembers, UserIds
 from teamvars.decisions.tokens import Shorten
 from teamvars.decisions.variable_sets import (
     AttachedTo,
     Contested,
     DetailsOfSets,
-    GlobalSets,
     LevelsOfSets,
     Rivals,
     SetsApplicable,
@@ -156,11 +155,6 @@ async def _ids_of_usernames(
     return await memberships.find_user_ids(tx, organization_id, need.usernames)
 
 
-async def _active_owners(tx: Transaction, _: Tools, __: Found, need: ActiveOwners) -> Sequence[str]:
-    members = (await memberships.of_teams(tx, [need.team.team_id]))[need.team.team_id]
-    return [member.id for member in members if member.counts_as_owner]
-
-
 def _inviting(tools: Tools, found: Found, write: Invite) -> Statement:
     membership, invitation = write.membership, write.invitation
     link, hash_ = None, hash_token(write.secret)
@@ -253,7 +247,6 @@ LOOK_UPS: LookUps = {
     needs.SetsIn: by_fields(variable_sets.count_of_project),
     SetsOf: by_fields(variable_sets.of_organization),
     SetsSeen: by_fields(variable_sets.find_visible),
-    GlobalSets: by_fields(variable_sets.count_global),
     SetsApplicable: by_fields(variable_sets.find_applicable),
     SetsReaching: by_fields(variable_sets.of_workspace),
     DetailsOfSets: by_fields(variable_sets.find_details),
@@ -274,7 +267,6 @@ LOOK_UPS: LookUps = {
     ),
     LinkedBy: Look(_linked, lambda _, __, rows: memberships.linked(rows)),
     UserIds: _ids_of_usernames,
-    ActiveOwners: _active_owners,
     NotedKeys: by_fields(keys.noted),
     LiveNodes: lambda tx, _, f, __: keys.live(tx, f.now),
 }

@@ -21,7 +21,7 @@ from teamvars.decisions import (
     others,
     together,
 )
-from teamvars.decisions.needs import ToOrganization, ToTeam, UserIdsIn
+from teamvars.decisions.needs import MembersOf, ToOrganization, ToTeam, UserIdsIn
 from teamvars.domain.access import TeamAccess
 from teamvars.domain.errors import (
     NAME_TAKEN,
@@ -192,12 +192,6 @@ class UserIds(Need[Mapping[str, str]], frozen=True):
     usernames: frozenset[str]
 
 
-class ActiveOwners(Need[Sequence[str]], frozen=True):
-    """The memberships in a team that count as owners."""
-
-    team: ToTeam
-
-
 class PutMembers(Write, frozen=True):
     """Memberships come into a team, none of which is in it, or leave it."""
 
@@ -259,6 +253,7 @@ def _rules_broken(
         return draft.not_accepted(invited) if asked.linkage is LinkageType.USERS else []
     if not found.of(asked.team).team.is_owners:
         return []
-    active = found.of(ActiveOwners(asked.team))
+    members = found.of(MembersOf(asked.team.team_id))
+    active = [one.id for one in members if one.counts_as_owner]
     lost = owners_lost(active, (one.membership_id for one in linked))
     return draft.last_owners(one.id for one in linked if one.membership_id in lost)

@@ -133,15 +133,9 @@ class AttachedTo(Need[Attached], frozen=True):
     set_id: str
 
 
-class GlobalSets(Need[int], frozen=True):
-    """How many sets of an organization are global."""
-
-    organization_id: str
-
-
 class SetsAt(Need[Mapping[str, int]], frozen=True):
-    """How many sets are attached to each of some workspaces and projects, by id; none where there
-    is none.
+    """How many sets are attached to each of some workspaces and projects, or being global to an
+    organization, by id; none where there is none.
     """
 
     target_ids: tuple[str, ...]
@@ -574,8 +568,8 @@ def _global_faults(found: Found, one: VariableSet, rules: Rules) -> list[Fault]:
 
 def _too_many_global(found: Found, organization_id: str, rules: Rules) -> list[Fault]:
     """The fault of one more set that reaches every workspace, where there are as many as may be."""
-    most = rules.limits.of_target
-    return [too_many_global(most)] if found.of(GlobalSets(organization_id)) >= most else []
+    most, counts = rules.limits.of_target, found.of(SetsAt((organization_id,)))
+    return [too_many_global(most)] if counts.get(organization_id, 0) >= most else []
 
 
 def _faults_of(

@@ -293,18 +293,14 @@ async def count_of_project(tx: Transaction, project_id: str) -> int:
 
 
 async def count_at(tx: Transaction, target_ids: Collection[str]) -> Mapping[str, int]:
-    """How many sets are attached to each of these workspaces and projects, by id."""
-    rows = await tx.fetch(
+    """How many sets are attached to each of these workspaces and projects, or being global to an
+    organization, by id.
+    """
+    return await tx.pairs(
         "SELECT target_id, count(*) FROM set_targets "
         "WHERE target_id IN {each $1} GROUP BY target_id",
         each(target_ids),
     )
-    return dict(rows)  # type: ignore[arg-type]  # of two columns
-
-
-async def count_global(tx: Transaction, organization_id: str) -> int:
-    """How many sets of an organization are global."""
-    return await tx.count("SELECT count(*) FROM set_targets WHERE target_id = $1", organization_id)
 
 
 async def in_which(
