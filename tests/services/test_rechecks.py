@@ -448,7 +448,9 @@ async def revoking(tx: Transaction, team_id: str, ws_id: str) -> tuple[Found, De
     found = Found(operator(), 1)
     found.streams |= await streams.lock(tx, [team_id])
     given = [
-        each for each in await team_access.of_teams(tx, [team_id]) if each.workspace_id == ws_id
+        each
+        for each in await team_access.ON_WORKSPACES.of_teams(tx, [team_id])
+        if each.workspace_id == ws_id
     ]
     return found, grant_decisions.deleted(found, team_id, given)
 

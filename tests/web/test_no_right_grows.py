@@ -38,10 +38,10 @@ async def place_of(tenant: Tenant) -> Place:
         tokens = await tx.fetch("SELECT id, team_id FROM tokens WHERE team_id IS NOT NULL")
         return Place(
             its,
-            {grant.id: grant for grant in await team_access.of_teams(tx, its)},
+            {grant.id: grant for grant in await team_access.ON_WORKSPACES.of_teams(tx, its)},
             {id_: {*inside} for id_, inside in users.items()},
             {id_: team for id_, team in tokens if team in its},
-            {grant.id: grant for grant in await team_access.of_teams_on_projects(tx, its)},
+            {grant.id: grant for grant in await team_access.ON_PROJECTS.of_teams(tx, its)},
             dict(map(tuple, places)),
         )
 

@@ -90,8 +90,8 @@ async def _to_workspace(
 async def _access_to(tx: Transaction, _: Tools, __: Found, need: needs.AccessTo) -> Access:
     return Access(
         await teams.of_organizations(tx, [need.organization_id]),
-        await team_access.of_workspaces(tx, need.workspace_ids),
-        await team_access.of_projects(tx, need.project_ids),
+        await team_access.ON_WORKSPACES.of_places(tx, need.workspace_ids),
+        await team_access.ON_PROJECTS.of_places(tx, need.project_ids),
     )
 
 
@@ -194,8 +194,8 @@ LOOK_UPS: LookUps = {
     needs.TeamsWithIds: by_fields(teams.find_by_ids),
     needs.UserIdsIn: _user_ids,
     needs.MembersOf: _members,
-    needs.GrantWithId: by_fields(team_access.get),
-    needs.ProjectGrantWithId: by_fields(team_access.get_on_project),
+    needs.GrantWithId: by_fields(team_access.ON_WORKSPACES.get),
+    needs.ProjectGrantWithId: by_fields(team_access.ON_PROJECTS.get),
     needs.WorkspacesOf: lambda tx, _, __, n: workspaces.of_organizations(tx, [n.organization_id]),
     needs.DetailsOf: _details,
     needs.TagsWithIds: by_fields(tags.names_of),

@@ -5,7 +5,7 @@ what a change records.
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from teamvars.decisions import Decision, Delete, Found, Insert, Note, Update, others, together
+from teamvars.decisions import Decision, Delete, Found, Insert, Need, Note, Update, others, together
 from teamvars.decisions.needs import (
     GrantWithId,
     ProjectGrantWithId,
@@ -41,16 +41,13 @@ G = TypeVar("G", Grant, ProjectGrant)
 
 def read(found: Found, id_: str) -> Grant:
     """One grant on a workspace."""
-    grant, _ = _seen(found, id_)
+    grant, _ = _seen(found, GrantWithId(id_))
     return grant
 
 
 def read_on_project(found: Found, id_: str) -> ProjectGrant:
     """One grant on a project, of whoever sees the team and the project."""
-    found.of(WhoCalls())
-    grant = found.of(ProjectGrantWithId(id_))
-    found.of(ToTeam(grant.team_id)).require_visible()
-    to_project(found, grant.project_id)
+    grant, _ = _seen(found, ProjectGrantWithId(id_))
     return grant
 
 
@@ -104,35 +101,33 @@ def update(found: Found, id_: str, draft: GrantDraft) -> Decision[Grant]:
 
     Refuses: forbidden, every fault of the draft, another id than the path's.
     """
-    before = _owned(found, id_)
-    _require_changed(draft, before)
-    return _updated(found, before, draft.applied_to(before))
+    return _updated(found, GrantWithId(id_), draft)
 
 
 def update_on_project(found: Found, id_: str, draft: ProjectGrantDraft) -> Decision[ProjectGrant]:
     """The same of a grant on a project."""
-    before = _owned_on_project(found, id_)
-    _require_changed(draft, before)
-    return _updated(found, before, draft.applied_to(before))
+    return _updated(found, ProjectGrantWithId(id_), draft)
 
 
-def _require_changed(draft: AccessDraft, before: Grant | ProjectGrant) -> None:
+def _updated(found: Found, need: Need[G], draft: AccessDraft) -> Decision[G]:
+    before: G = _owned(found, need)
     refuse_all([*draft.all_faults(), *draft.contradictions(before), *draft.conflicts(before.id)])
-
-
-def _updated(found: Found, before: G, after: G) -> Decision[G]:
+    after = draft.applied_to(before)
     return together(after, *([] if after == before else [changed(found, before, after)]))
 
 
 def delete(found: Found, id_: str) -> Decision[None]:
     """Takes a team's access to a workspace away. Refuses: forbidden."""
-    grant = _owned(found, id_)
-    return deleted(found, grant.team_id, [grant])
+    return _removed(found, GrantWithId(id_))
 
 
 def delete_on_project(found: Found, id_: str) -> Decision[None]:
     """Takes a team's access to a project away. Refuses: forbidden."""
-    grant = _owned_on_project(found, id_)
+    return _removed(found, ProjectGrantWithId(id_))
+
+
+def _removed(found: Found, need: Need[G]) -> Decision[None]:
+    grant = _owned(found, need)
     return deleted(found, grant.team_id, [grant])
 
 
@@ -185,25 +180,22 @@ def _require_owner(granted: TeamAccess) -> None:
         raise forbidden(NO_ACCESS_GIVEN)
 
 
-def _seen(found: Found, id_: str) -> tuple[Grant, TeamAccess]:
+def _seen(found: Found, need: Need[G]) -> tuple[G, TeamAccess]:
     """A grant that the caller sees, and what they may do with its team."""
     found.of(WhoCalls())
-    grant = found.of(GrantWithId(id_))
+    grant = found.of(need)
     granted = found.of(ToTeam(grant.team_id))
     granted.require_visible()
-    found.of(ToWorkspaceAt(grant.workspace_id)).require_visible()
+    if isinstance(grant, ProjectGrant):
+        to_project(found, grant.project_id)
+    else:
+        found.of(ToWorkspaceAt(grant.workspace_id)).require_visible()
     return grant, granted
 
 
-def _owned(found: Found, id_: str) -> Grant:
-    grant, granted = _seen(found, id_)
+def _owned(found: Found, need: Need[G]) -> G:
+    grant, granted = _seen(found, need)
     _require_owner(granted)
-    return grant
-
-
-def _owned_on_project(found: Found, id_: str) -> ProjectGrant:
-    grant = read_on_project(found, id_)
-    _require_owner(found.of(ToTeam(grant.team_id)))
     return grant
 
 

@@ -105,7 +105,7 @@ ORDER BY teams.level DESC, teams.name, teams.id
 """
 
 
-class _Kind(Generic[G]):
+class Grants(Generic[G]):
     """The rows of grants of one kind, alone and with the names of their teams and places."""
 
     def __init__(self, kind: type[G], table: str) -> None:
@@ -114,7 +114,7 @@ class _Kind(Generic[G]):
         place = kind.terms.place
         names = ("id", "organization_id", "team_id", f"{place}_id", "access", "level", "custom")
         columns = ", ".join(f"{table}.{name}" for name in names)
-        self.alone: Reading[G] = Reading(columns, table, self._grant)
+        self._alone: Reading[G] = Reading(columns, table, self._grant)
         self._named: Reading[NamedGrant[G]] = Reading(
             f"{columns}, teams.name, teams.visibility, {place}s.name",
             f"{table} JOIN teams ON teams.id = {table}.team_id "
@@ -129,6 +129,19 @@ class _Kind(Generic[G]):
         custom = from_column(terms.permissions, id_, stored)
         said = {} if access in terms.implied else custom
         return self._kind(id_, *place, access, _LEVELS[level], said)
+
+    async def get(self, tx: Transaction, grant_id: str) -> G:
+        """A grant by id. Refuses: not found."""
+        return await self._alone.get(tx, "WHERE id = $1", grant_id)
+
+    async def of_teams(self, tx: Transaction, team_ids: Iterable[str]) -> list[G]:
+        """All that teams have."""
+        return await self._alone.every(tx, "WHERE team_id IN {each $1}", each(team_ids))
+
+    async def of_places(self, tx: Transaction, place_ids: Iterable[str]) -> list[G]:
+        """All on some workspaces or projects, by id."""
+        rest = f"WHERE {self._kind.terms.place}_id IN {{each $1}} ORDER BY id"
+        return await self._alone.every(tx, rest, each(place_ids))
 
     async def named(
         self,
@@ -147,17 +160,7 @@ class _Kind(Generic[G]):
         return await self._named.paged(tx, seen, f"{place}s.name_folded, {table}.id", args, page)
 
 
-_ON_WORKSPACES, _ON_PROJECTS = _Kind(Grant, "grants"), _Kind(ProjectGrant, "project_grants")
-
-
-async def get(tx: Transaction, grant_id: str) -> Grant:
-    """A grant on a workspace by id. Refuses: not found."""
-    return await _ON_WORKSPACES.alone.get(tx, "WHERE id = $1", grant_id)
-
-
-async def get_on_project(tx: Transaction, grant_id: str) -> ProjectGrant:
-    """A grant on a project by id. Refuses: not found."""
-    return await _ON_PROJECTS.alone.get(tx, "WHERE id = $1", grant_id)
+ON_WORKSPACES, ON_PROJECTS = Grants(Grant, "grants"), Grants(ProjectGrant, "project_grants")
 
 
 async def find_visible(
@@ -168,7 +171,7 @@ async def find_visible(
     """
     secrets, spaces = map(seen.having, (Right.ACCESS_SECRET_TEAMS, Right.READ_WORKSPACES))
     args: list[object] = [each(ids) for ids in (seen.rights, secrets, spaces, seen.team_ids)]
-    return await _ON_WORKSPACES.named(tx, _SEEN, args, (workspace_id, team_id), page)
+    return await ON_WORKSPACES.named(tx, _SEEN, args, (workspace_id, team_id), page)
 
 
 async def find_visible_on_projects(
@@ -180,7 +183,7 @@ async def find_visible_on_projects(
     rights = Right.ACCESS_SECRET_TEAMS, Right.READ_PROJECTS, Right.READ_WORKSPACES
     having = (each(seen.having(right)) for right in rights)
     args: list[object] = [each(seen.rights), *having, each(seen.team_ids)]
-    return await _ON_PROJECTS.named(tx, _SEEN_ON_PROJECTS, args, (project_id, team_id), page)
+    return await ON_PROJECTS.named(tx, _SEEN_ON_PROJECTS, args, (project_id, team_id), page)
 
 
 async def beyond(
@@ -206,30 +209,7 @@ WHERE its.team_id IN {{each $1}} AND its.level > $3 AND NOT EXISTS (
     WHERE own.project_id = its.project_id AND own.level >= its.level
         AND own.team_id IN {{each $2}})
 """
-    rows = await tx.fetch(sql, each(team_ids), each(own), everywhere.value)
-    return {team_id for (team_id,) in rows}
-
-
-async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> list[Grant]:
-    """All grants of teams on workspaces."""
-    return await _ON_WORKSPACES.alone.every(tx, "WHERE team_id IN {each $1}", each(team_ids))
-
-
-async def of_workspaces(tx: Transaction, workspace_ids: Iterable[str]) -> list[Grant]:
-    """All grants on workspaces, by id."""
-    rest = "WHERE workspace_id IN {each $1} ORDER BY id"
-    return await _ON_WORKSPACES.alone.every(tx, rest, each(workspace_ids))
-
-
-async def of_teams_on_projects(tx: Transaction, team_ids: Iterable[str]) -> list[ProjectGrant]:
-    """All grants of teams on projects."""
-    return await _ON_PROJECTS.alone.every(tx, "WHERE team_id IN {each $1}", each(team_ids))
-
-
-async def of_projects(tx: Transaction, project_ids: Iterable[str]) -> list[ProjectGrant]:
-    """All grants on projects, by id."""
-    rest = "WHERE project_id IN {each $1} ORDER BY id"
-    return await _ON_PROJECTS.alone.every(tx, rest, each(project_ids))
+    return set(await tx.column(sql, each(team_ids), each(own), everywhere.value))
 
 
 async def levels_of_sets(

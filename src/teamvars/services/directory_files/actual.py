@@ -200,7 +200,7 @@ async def load(
         user = people.latest(member.user)
         loaded[member.organization_id].members[fold(user.username)] = replace(member, user=user)
     in_team = await memberships.ids_of_teams(tx, team_ids, LinkageType.ORGANIZATION_MEMBERSHIPS)
-    granted = _by_team(await team_access.of_teams(tx, team_ids))
+    granted = _by_team(await team_access.ON_WORKSPACES.of_teams(tx, team_ids))
     for organization in loaded.values():
         ids = {space.id for space in organization.workspaces.values()}
         for team in organization.teams.values():
@@ -248,7 +248,7 @@ async def _load_projects(
     for state in loaded.values():
         ids = (space.id for space in state.workspaces.values() if space.id in placed)
         state.placed = {id_: placed[id_] for id_ in ids}
-    granted = _by_team(await team_access.of_teams_on_projects(tx, team_ids))
+    granted = _by_team(await team_access.ON_PROJECTS.of_teams(tx, team_ids))
     for state in loaded.values():
         there = {project.id for project in state.projects.values()}
         for team in state.teams.values():
