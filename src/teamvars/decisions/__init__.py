@@ -19,6 +19,7 @@ from teamvars.domain.workspaces import Usage
 from teamvars.kernel import Discreet
 
 T = TypeVar("T")
+S = TypeVar("S", bound=msgspec.Struct)
 Answer = TypeVar("Answer", covariant=True)
 
 
@@ -175,6 +176,14 @@ class Delete(Write, frozen=True):
 
     kind: type[msgspec.Struct]
     keys: tuple[str, ...]
+
+
+def rewritten(kind: type[S], before: Mapping[str, S], after: Mapping[str, S]) -> list[Write]:
+    """What is written where there are other rows of a kind than before, all by their keys."""
+    gone = tuple(key for key in before if key not in after)
+    new = {key: row for key, row in after.items() if before.get(key) != row}
+    puts = (Update(before[key], row) if key in before else Insert(row) for key, row in new.items())
+    return [*([Delete(kind, gone)] if gone else []), *puts]
 
 
 def together(answer: T, *parts: Decision[Any]) -> Decision[T]:

@@ -3,11 +3,11 @@
 All of it locks the organization's stream, so that no project goes while a workspace comes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Delete, Found, Insert, Update, Write, together
+from teamvars.decisions import Decision, Delete, Found, Insert, Update, Write, rewritten, together
 from teamvars.decisions.needs import (
     AccessTo,
     SetsIn,
@@ -309,18 +309,10 @@ def _changed(found: Found, before: ProjectAccess, after: ProjectAccess) -> Decis
     return together(after, retagged(found, before.project, after.project, *tags))
 
 
-def _tagged(
-    project_id: str, before: Mapping[str, str], after: Mapping[str, str]
-) -> Iterator[Write]:
+def _tagged(project_id: str, before: Mapping[str, str], after: Mapping[str, str]) -> list[Write]:
     """What is written where a project has other bindings than before."""
     former, rows = project_rows(project_id, before), project_rows(project_id, after)
-    if gone := tuple(id_ for id_ in former if id_ not in rows):
-        yield Delete(ProjectTagRow, gone)
-    for id_, row in rows.items():
-        if id_ not in former:
-            yield Insert(row)
-        elif former[id_] != row:
-            yield Update(former[id_], row)
+    return rewritten(ProjectTagRow, former, rows)
 
 
 def kept(project: Project) -> KeepDefault:

@@ -19,6 +19,7 @@ from teamvars.decisions import (
     opens,
     others,
     projects,
+    rewritten,
     together,
 )
 from teamvars.decisions.needs import (
@@ -335,11 +336,7 @@ def _retagged(workspace: Workspace, before: Tags, after: Tags) -> list[Write]:
     where = workspace.id, workspace.organization_id
     # An id takes some hashing: of a thousand workspaces with fifty tags each, a second.
     former, rows = rows_of(*where, before.but(after)), rows_of(*where, after.but(before))
-    gone = tuple(id_ for id_ in former if id_ not in rows)
-    writes: list[Write] = [Delete(TagRow, gone)] if gone else []
-    for id_, row in rows.items():
-        writes.append(Update(former[id_], row) if id_ in former else Insert(row))
-    return writes
+    return rewritten(TagRow, former, rows)
 
 
 def _require_no_work(seen: WorkspaceView) -> None:
