@@ -215,12 +215,9 @@ def token_findings(unending: Suspects, unattached: Suspects, unused: Suspects) -
         (unused, "were not used for 90 days", "Revoke those that nobody needs"),
     )
     return [
-        _advice(
-            "tokens",
-            f"Tokens that {what} ({suspects.total}): {_named(suspects)}. {mend}.",
-        )
-        for suspects, what, mend in told
-        if suspects.total
+        _advice("tokens", f"Tokens that {what} ({some.total}): {_named(some)}. {mend}.")
+        for some, what, mend in told
+        if some.total
     ]
 
 
@@ -240,11 +237,11 @@ def trail_findings(altered: Sequence[str], most: int) -> list[Finding]:
     """The streams whose heads do not hold, of which so many are named."""
     if not altered:
         return [_ok("trail", "the head of every stream verifies")]
-    more = f" and {len(altered) - most} more" if len(altered) > most else ""
     text = (
         f"Streams that were altered outside of the service ({len(altered)}): "
-        f"{', '.join(altered[:most])}{more}. Changes to them are refused. Run 'teamvars audit "
-        "verify', find out who did it, and then restore a backup or run 'teamvars audit accept'."
+        f"{some_of(altered[:most], len(altered))}. Changes to them are refused. Run 'teamvars "
+        "audit verify', find out who did it, and then restore a backup or run 'teamvars audit "
+        "accept'."
     )
     return [_problem("trail", text)]
 
@@ -270,10 +267,15 @@ def _parsed(address: str) -> IPv4Address | IPv6Address | None:
         return None
 
 
+def some_of(named: Sequence[str], total: int) -> str:
+    """Those that are named, and how many more there are."""
+    more = total - len(named)
+    return ", ".join(named) + (f" and {more} more" if more else "")
+
+
 def _named(suspects: Suspects) -> str:
     named = [f"{issued.token.id} ({issued.title})" for issued in suspects.named]
-    more = suspects.total - len(named)
-    return ", ".join(named) + (f" and {more} more" if more else "")
+    return some_of(named, suspects.total)
 
 
 def _passage(engine: Engine) -> Finding:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.diagnosis import Finding, Severity
+from teamvars.domain.diagnosis import Finding, Severity, some_of
 from teamvars.domain.federation import IssuerKind, kind_of
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
@@ -297,6 +297,4 @@ def _rests_on_environment(runner: Runner) -> bool:
 
 def _named(some: Iterable[Examined]) -> str:
     titles = sorted(one.title for one in some)
-    more = len(titles) - _MOST_NAMED
-    named = ", ".join(titles[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-    return f"Runners ({len(titles)}: {named})"
+    return f"Runners ({len(titles)}: {some_of(titles[:_MOST_NAMED], len(titles))})"

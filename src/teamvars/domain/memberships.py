@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.errors import LAST_OWNER, Code, Fault
 from teamvars.domain.invitations import Invitation
-from teamvars.domain.linked import IdsDraft
+from teamvars.domain.linked import IdsDraft, lacking
 from teamvars.domain.names import email_faults
 from teamvars.domain.runners import Runner
 from teamvars.domain.teams import Team
@@ -108,16 +108,8 @@ class InvitationDraft(msgspec.Struct, frozen=True):
 
     def missing(self, found: Iterable[str]) -> list[Fault]:
         """A fault for each item that names no team of the organization."""
-        known = {None, *found}
-        return [
-            Fault(
-                Code.NOT_FOUND,
-                "No team of the organization has this id.",
-                pointer=f"/data/relationships/teams/data/{n}/id",
-            )
-            for n, id_ in enumerate(self.team_ids)
-            if id_ not in known
-        ]
+        unknown = Fault(Code.NOT_FOUND, "No team of the organization has this id.")
+        return lacking(self.team_ids, [*found], unknown, "/data/relationships/teams/data")
 
 
 class LeftBehind(msgspec.Struct, frozen=True):
@@ -169,27 +161,18 @@ class MembersDraft(IdsDraft, frozen=True):
 
     def not_accepted(self, invited: Iterable[str]) -> list[Fault]:
         """A fault for each item that names an invited user by user id (contract §5)."""
-        return self._item_faults(
-            set(invited),
-            Code.INVITATION_NOT_ACCEPTED,
+        detail = (
             "This user has not accepted the invitation to the organization yet. "
-            "Add them by organization membership id, or wait until they accept.",
+            "Add them by organization membership id, or wait until they accept."
         )
+        return self._naming(set(invited), Fault(Code.INVITATION_NOT_ACCEPTED, detail))
 
     def last_owners(self, owners: Iterable[str]) -> list[Fault]:
         """A fault for each item that would leave the organization without an active owner."""
-        return self._item_faults(
-            set(owners),
-            LAST_OWNER.code,
-            LAST_OWNER.detail,
-        )
+        return self._naming(set(owners), LAST_OWNER)
 
-    def _item_faults(self, ids: set[str], code: Code, detail: str) -> list[Fault]:
-        return [
-            Fault(code, detail, pointer=f"/data/{n}/id")
-            for n, id_ in enumerate(self.ids)
-            if id_ in ids
-        ]
+    def _naming(self, ids: set[str], fault: Fault) -> list[Fault]:
+        return [fault.at(f"/data/{n}/id") for n, id_ in enumerate(self.ids) if id_ in ids]
 
 
 def owners_lost(active_owners: Iterable[str], removed: Iterable[str]) -> set[str]:
