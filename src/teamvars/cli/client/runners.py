@@ -18,7 +18,6 @@ from teamvars.cli.commands import ADDRESS
 from teamvars.cli.exits import Misuse
 from teamvars.cli.options import (
     Decorator,
-    Function,
     argument,
     command,
     json_option,
@@ -107,47 +106,44 @@ def show_(api: Api, runner: str) -> None:
 def _drafted(new: bool) -> Decorator:
     """Gives a command the options of what a runner says, as its `said`."""
     days = _USUAL if new else None
-    options: dict[str, Decorator] = {
-        "description": option("--description", "What it is for."),
-        "issuer": option("--issuer", "Who signs the tokens of its jobs: their exact iss."),
-        "conditions": option(
+    return together(
+        "said",
+        dict,
+        description=option("--description", "What it is for."),
+        issuer=option("--issuer", "Who signs the tokens of its jobs: their exact iss."),
+        conditions=option(
             "--condition",
             "What a claim of its jobs has to be.",
             "conditions",
             multiple=True,
             metavar="CLAIM=VALUE",
         ),
-        "public_key": option("--public-key", "Of a machine: what 'runner init' shows there."),
-        "workspaces": option(
+        public_key=option("--public-key", "Of a machine: what 'runner init' shows there."),
+        workspaces=option(
             "--workspace",
             "A workspace whose values it is handed.",
             "-w",
             "workspaces",
             multiple=True,
         ),
-        "patterns": option(
+        patterns=option(
             "--pattern", "The same for names like this.", "patterns", multiple=True, metavar="GLOB"
         ),
-        "expires": option("--expires", "Lifetime: 90d at most, 12h, 30m or 45s.", default=days),
-        "max_ttl": option("--max-ttl", "Of a job's token: 60m at most; 15m unless given."),
-        "include_sensitive": option(
+        expires=option("--expires", "Lifetime: 90d at most, 12h, 30m or 45s.", default=days),
+        max_ttl=option("--max-ttl", "Of a job's token: 60m at most; 15m unless given."),
+        include_sensitive=option(
             "--sensitive/--no-sensitive",
             "Whether sensitive values are handed out.",
             "include_sensitive",
             default=None,
         ),
-        "allow_unbound": option(
+        allow_unbound=option(
             "--allow-unbound/--bound",
             "Whether tokens may name no key of the job.",
             "allow_unbound",
             default=None,
         ),
-    }
-
-    def decorate(function: Function) -> Function:
-        return together("said", dict, **options)(function)
-
-    return decorate
+    )
 
 
 @command

@@ -305,8 +305,7 @@ class _Reader:
         return None if username is None else UserEntry(username, **said, at=self._at(node))
 
     def _organization(self, node: Node) -> OrganizationEntry | None:
-        members, name, origin = self._named(node, self._name, self._of_organization)
-        said = self._values(members, self._of_organization)
+        members, name, said = self._named(node, self._name, self._of_organization)
         workspaces: tuple[_Workspace, ...] = said.pop("workspaces", None) or ()
         if name is None:
             return None
@@ -317,7 +316,6 @@ class _Reader:
             at=self._at(node),
             member_at=self._places(members.get("members")),
             workspace_at={one.name: one.at for one in workspaces},
-            origin=origin,
             origins={one.name: one.origin for one in workspaces},
             tags={one.name: one.tags for one in workspaces if one.tags != TagsEntry()},
             placed={one.name: one.project for one in workspaces if one.project is not None},
@@ -325,36 +323,24 @@ class _Reader:
 
     def _project(self, node: Node) -> ProjectEntry | None:
         """A name, or a mapping that says where it comes from, and its tags."""
-        said: dict[str, Any] = {}
-        if isinstance(node, ScalarNode):
-            name, origin = self._project_name(node), Origin()
-        else:
-            members, name, origin = self._named(node, self._project_name, self._of_project)
-            said = self._values(members, self._of_project)
-        return (
-            None if name is None else ProjectEntry(name, **said, at=self._at(node), origin=origin)
-        )
+        name, said = self._named_alone(node, self._project_name, self._of_project)
+        return None if name is None else ProjectEntry(name, **said, at=self._at(node))
 
     def _workspace(self, node: Node) -> _Workspace | None:
         """A name, or a mapping that says where it comes from, its tags and its project."""
-        said: dict[str, Any] = {}
-        if isinstance(node, ScalarNode):
-            name, origin = self._name(node), Origin()
-        else:
-            members, name, origin = self._named(node, self._name, self._of_workspace)
-            said = self._values(members, self._of_workspace)
-        project, at = said.pop("project", None), self._at(node)
-        return None if name is None else _Workspace(name, origin, TagsEntry(**said), project, at)
+        name, said = self._named_alone(node, self._name, self._of_workspace)
+        origin, project = said.pop("origin", Origin()), said.pop("project", None)
+        place = project, self._at(node)
+        return None if name is None else _Workspace(name, origin, TagsEntry(**said), *place)
 
     def _team(self, node: Node) -> TeamEntry | None:
-        members, name, origin = self._named(node, self._team_name, self._of_team)
-        folded = fold(name or "")
+        members, name, said = self._named(node, self._team_name, self._of_team)
+        folded, former = fold(name or ""), said["origin"].former_name
         for key in ("workspaces", "projects"):
             if folded == OWNERS and key in members:
                 self._fault(members[key], "owners may do everything; they take no grants")
-        if origin.former_name is not None and OWNERS in (folded, fold(origin.former_name)):
+        if former is not None and OWNERS in (folded, fold(former)):
             self._fault(members["former-name"], "owners keeps its name, and nothing else gets it")
-        said = self._values(members, self._of_team)
         if name is None:
             return None
         return TeamEntry(
@@ -364,7 +350,6 @@ class _Reader:
             member_at=self._places(members.get("members")),
             workspace_at=self._places(members.get("workspaces")),
             project_at=self._places(members.get("projects")),
-            origin=origin,
         )
 
     def _access(self, node: Node) -> ProjectAccess | None:
@@ -395,8 +380,7 @@ class _Reader:
         return found
 
     def _set(self, node: Node) -> SetEntry | None:
-        members, name, origin = self._named(node, self._set_name, self._of_set)
-        said = self._values(members, self._of_set)
+        members, name, said = self._named(node, self._set_name, self._of_set)
         if name is None:
             return None
         return SetEntry(
@@ -405,7 +389,6 @@ class _Reader:
             at=self._at(node),
             workspace_at=self._places(members.get("workspaces")),
             project_at=self._places(members.get("projects")),
-            origin=origin,
         )
 
     def _runner(self, node: Node) -> RunnerEntry | None:
@@ -424,15 +407,26 @@ class _Reader:
 
     def _named(
         self, node: Node, read_name: Read, shape: Mapping[str, Read]
-    ) -> tuple[dict[str, Node], str | None, Origin]:
-        """The members of something that has a name, that name, and how it came by it."""
+    ) -> tuple[dict[str, Node], str | None, dict[str, Any]]:
+        """The members of something that has a name, that name, and what they say as fields of an
+        entry, with how it came by the name.
+        """
         origins = {"former-name": read_name, "new": self._boolean}
         members = self._mapping(node, "name", *origins, *shape)
         name = self._required(node, members, "name", read_name)
         origin = Origin(**self._values(members, origins))
         if origin.former_name is not None and origin.new:
             self._fault(members["new"], "something with a 'former-name' cannot be 'new'")
-        return members, name, origin
+        return members, name, {"origin": origin, **self._values(members, shape)}
+
+    def _named_alone(
+        self, node: Node, read_name: Read, shape: Mapping[str, Read]
+    ) -> tuple[str | None, dict[str, Any]]:
+        """The same of what may be a name alone."""
+        if isinstance(node, ScalarNode):
+            return read_name(node), {}
+        _, name, said = self._named(node, read_name, shape)
+        return name, said
 
     def _mapping(self, node: Node, *known: str) -> dict[str, Node]:
         """The members of a mapping; unknown ones are faults."""
