@@ -89,7 +89,7 @@ class Diagnosis:
 
     async def of_data(self) -> list[Finding]:
         """The clock by which entries were made, and the directory."""
-        newest = await self._database.read(diagnosis.newest_entry_at)
+        newest = await self._database.read(streams.last_time)
         findings = entry_findings(newest, self._database.now())
         findings += census_findings(await self._database.read(diagnosis.census))
         findings += await self._database.read(_of_seals)

@@ -126,15 +126,6 @@ async def _teams(tx: Transaction, condition: str) -> tuple[str, ...]:
     return tuple(f"{organization}/{team}" for organization, team in rows)
 
 
-async def newest_entry_at(tx: Transaction) -> int:
-    """When the newest audit entry says it was made, in µs UTC; 0 when there is none."""
-    # On SQLite somebody may have put there what is no number: that is larger than any.
-    row = await tx.fetch_one(
-        f"SELECT CAST(max(at) AS BIGINT) FROM audit_entries WHERE at <= {2**63 - 1}"
-    )
-    return (row and row[0]) or 0
-
-
 async def newest_callers(tx: Transaction, most: int) -> dict[str, int]:
     """The addresses of the newest changes over HTTP, each with how many callers came from it."""
     rows = await tx.fetch(
