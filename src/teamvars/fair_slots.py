@@ -323,7 +323,7 @@ class FairLock:
             else:
                 self._slots.leave(party)
 
-    async def turn_of(self, principal: str, seconds: float | None = None) -> None:
+    async def turn_of(self, principal: str, seconds: float | None) -> None:
         """Acquires the lock, as `held_by` does, and has it until the event loop's next iteration.
 
         Whoever finds it free suspends nowhere.

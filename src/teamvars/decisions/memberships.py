@@ -38,8 +38,6 @@ from teamvars.domain.invitations import Invitation
 from teamvars.domain.memberships import LeftBehind, Membership, Status, owners_lost
 from teamvars.domain.teams import Team
 
-_NOTHING: Mapping[str, object] = {}
-
 
 class MembershipPage(msgspec.Struct, frozen=True):
     """Some memberships by id, how many there are in all, and the teams they name by id."""
@@ -165,7 +163,7 @@ def ended(found: Found, gone: Sequence[Membership], verb: str = "revoke") -> Dec
 
 
 def invitation(
-    found: Found, membership: Membership, verb: str, more: Mapping[str, object] = _NOTHING
+    found: Found, membership: Membership, verb: str, more: Mapping[str, object] = {}
 ) -> Decision[None]:
     """Something happens to the invitation of a membership."""
     details = {"user": membership.user.id, **more}
@@ -190,7 +188,7 @@ def _locked_teams(found: Found, membership: Membership) -> Sequence[Team]:
 
 
 def _noted(
-    found: Found, verb: str, membership: Membership, more: Mapping[str, object] = _NOTHING
+    found: Found, verb: str, membership: Membership, more: Mapping[str, object] = {}
 ) -> Note:
     details = {"user": membership.user.id, "status": membership.status.value, **more}
     place = membership.organization_id

@@ -86,8 +86,6 @@ from teamvars.domain.tokens import (
 from teamvars.domain.users import User
 from teamvars.kernel import Discreet
 
-_NOTHING: Mapping[str, object] = {}
-
 
 class Shorten(Write, frozen=True):
     """Tokens of a kind, an organization's or those of its teams, live no longer than so many µs."""
@@ -206,18 +204,18 @@ def revoke_of_organization(found: Found, name: str) -> Decision[Sequence[IssuedT
     return revoke(found, TokensIssued("organization", name))
 
 
-def created(
-    found: Found, token: Token, fresh: Fresh, more: Mapping[str, object] = _NOTHING
-) -> Decision[NewToken]:
-    """A token begins; its user is no longer a placeholder. Its entry says `more` as well."""
+def created(found: Found, token: Token, fresh: Fresh) -> Decision[NewToken]:
+    """A token begins; its user is no longer a placeholder."""
     user = found.of(UserWithId(token.owner_id)) if token.owner_kind == "user" else None
-    return created_for(found, user, token, fresh, more)
+    return created_for(found, user, token, fresh, {})
 
 
 def created_for(
     found: Found, user: User | None, token: Token, fresh: Fresh, more: Mapping[str, object]
 ) -> Decision[NewToken]:
-    """As `created`, for the user whose token it is, who is found already."""
+    """As `created`, for the user whose token it is, who is found already. Its entry says `more` as
+    well.
+    """
     writes: list[Write] = [Insert(HashedToken(token, fresh.hash))]
     if user is not None and user.placeholder:
         writes.append(Update(user, replace(user, placeholder=False)))
@@ -225,7 +223,7 @@ def created_for(
     return Decision(made, tuple(writes), (_noted(found, token, "create", more),))
 
 
-def revoked(found: Found, token: Token, more: Mapping[str, object] = _NOTHING) -> Decision[None]:
+def revoked(found: Found, token: Token, more: Mapping[str, object] = {}) -> Decision[None]:
     """A token ends: from the commit on it authenticates nobody. Its entry says `more` as well."""
     note = _noted(found, token, "revoke", more)
     return Decision(None, (Delete(HashedToken, (token.id,)),), (note,))
@@ -410,7 +408,7 @@ def surplus(found: Found, owner: TokenOwner) -> list[Fault]:
     return [TOO_MANY_TOKENS.filled(most=MAX_LIVE_TOKENS)] if is_full else []
 
 
-def _noted(found: Found, token: Token, verb: str, more: Mapping[str, object] = _NOTHING) -> Note:
+def _noted(found: Found, token: Token, verb: str, more: Mapping[str, object]) -> Note:
     details = {**_details(token), **more}
     return found.note(stream_of(token), f"token.{verb}", token.id, details)
 

@@ -32,8 +32,6 @@ from teamvars.domain.names import USERNAME_RULE, is_username
 from teamvars.domain.tokens import IssuedToken, stream_of
 from teamvars.domain.users import User
 
-_NOTHING: Mapping[str, object] = {}
-
 
 class Disabling(msgspec.Struct, frozen=True):
     """How to disable a user.
@@ -144,7 +142,7 @@ def _deleted(found: Found, user_id: str) -> Decision[None]:
 
 
 def _switched(
-    found: Found, before: User, after: User, more: Mapping[str, object] = _NOTHING
+    found: Found, before: User, after: User, more: Mapping[str, object] = {}
 ) -> Decision[None]:
     verb = "disable" if after.disabled else "enable"
     note = _noted(found, verb, after, {"username": _told(after)["username"], **more})

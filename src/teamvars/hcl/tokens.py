@@ -136,7 +136,7 @@ class Scanner:
 
     __slots__ = ("by_line", "end", "kind", "passed", "source", "start", "text")
 
-    def __init__(self, source: str, start: int = 0) -> None:
+    def __init__(self, source: str, start: int) -> None:
         self.source = source
         self.by_line = False
         self.kind = self.text = ""

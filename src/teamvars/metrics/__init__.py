@@ -130,10 +130,10 @@ class Counter(Metric):
         self.begins = ((),) if label is None else [(value,) for value in values]
         super().__init__(name, text, () if label is None else (label,))
 
-    def add(self, *labels: str, by: float = 1) -> None:
-        """It has happened once more, or so many times."""
+    def add(self, *labels: str) -> None:
+        """It has happened once more."""
         at = self._places.get(labels)
-        self._numbers[self._place(labels) if at is None else at] += by
+        self._numbers[self._place(labels) if at is None else at] += 1
 
 
 class Gauge(Metric):

@@ -161,7 +161,7 @@ class _Line(asyncio.Protocol):
         return self._talk.may_go_on and time.monotonic() <= self._until
 
     async def ask(
-        self, method: str, place: SplitResult, headers: Mapping[str, str], body: bytes = b""
+        self, method: str, place: SplitResult, headers: Mapping[str, str], body: bytes
     ) -> Answer:
         """The answer. Raises FAILURES; HungUp where there is none."""
         said = {"Accept": "application/json", **headers}

@@ -117,7 +117,7 @@ class SignIns(UseCases):
         """Where a browser goes to sign in there. Raises Unproven: the provider is away."""
         return departure(self._clients[name], await self._keys[name].about(), attempt)
 
-    def attempt(self, name: str, *, links: bool = False) -> Attempt:
+    def attempt(self, name: str, *, links: bool) -> Attempt:
         """One that begins now."""
         return Attempt.new(name, self._clock() // SECOND, links=links)
 

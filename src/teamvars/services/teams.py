@@ -85,7 +85,7 @@ class TeamMembers(UseCases):
     Every method refuses unauthenticated, not found, forbidden.
     """
 
-    def __init__(self, house: House, *, usernames: bool = False) -> None:
+    def __init__(self, house: House, *, usernames: bool) -> None:
         """`usernames`: whether a username stands for a user's id."""
         super().__init__(house)
         self._usernames = usernames

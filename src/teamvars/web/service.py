@@ -118,7 +118,7 @@ class Health(msgspec.Struct, omit_defaults=True):
     clock: str | UnsetType = UNSET
 
 
-def routes(readiness: Readiness, dialect: Dialect, console: str | None = None) -> list[Route]:
+def routes(readiness: Readiness, dialect: Dialect, console: str | None) -> list[Route]:
     """One row an operation, all public; `console` is the path of the console, if there is one."""
     deprecated = Response(200, _DEPRECATED, {"Content-Type": f"{_MARKDOWN}; charset=utf-8"})
     return [

@@ -119,7 +119,7 @@ class Change(Discreet, frozen=True):
         return self.before is not None and self.before.sensitive and list(self.names) == ["value"]
 
 
-def deleted(variable: Variable, *, unseen: bool = False) -> Change:
+def deleted(variable: Variable, *, unseen: bool) -> Change:
     """That it goes."""
     name = variable.key, variable.category
     return Change(Outcome.DELETED, *name, variable, None, unseen=unseen)

@@ -74,7 +74,7 @@ def if_unmoved(
     *,
     has_stream: bool,
     refusing: str | None,
-    findings: tuple[Finding, ...] = (),
+    findings: tuple[Finding, ...],
 ) -> str:
     """Statements, each with the types of its parameters, as one that commits by itself. None has an
     effect where `refusing` has a row, nor, if it `has_stream`, unless the stream $1 has the head $2

@@ -144,9 +144,7 @@ class Reader:
             detail = f"This endpoint takes resources of type '{wanted}'."
             self.fault(Code.TYPE_CONFLICT, detail, f"{at}/type")
 
-    def require_id(
-        self, data: Mapping[str, Any] | None, wanted: str, *, required: bool = True
-    ) -> None:
+    def require_id(self, data: Mapping[str, Any] | None, wanted: str, *, required: bool) -> None:
         """`id` must be the path's."""
         given = self.member(data, "id", str, "/data", required=required)
         if given is not None and given != wanted:

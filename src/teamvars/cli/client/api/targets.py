@@ -135,7 +135,7 @@ def _workspace_said(where: Where) -> Given | None:
     return _first((where.workspace, WORKSPACE_FLAG), (os.environ.get(WORKSPACE), WORKSPACE))
 
 
-def resolve(where: Where, *, use_link: bool = True) -> Target:
+def resolve(where: Where, *, use_link: bool) -> Target:
     """Where the flags, the environment, the link and the settings say to go, and as whom.
 
     Where flags and environment say everything, link and settings are not looked at. Else fails on a

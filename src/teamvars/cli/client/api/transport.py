@@ -89,9 +89,7 @@ class _Incoming(io.RawIOBase):
         super().close()
 
 
-def connect(
-    address: Address, proxy: Proxy | None, until: float, authority: str | None = None
-) -> Wire:
+def connect(address: Address, proxy: Proxy | None, until: float, authority: str | None) -> Wire:
     """A wire to a service, with TLS where its address says so. Raises NoConnectionError."""
     host, port = (proxy.host, proxy.port) if proxy else (address.host, address.port)
     try:
