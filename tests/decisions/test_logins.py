@@ -17,9 +17,7 @@ from teamvars.decisions.logins import (
 )
 from teamvars.decisions.needs import (
     LiveTokensOf,
-    LoginCalled,
-    LoginShowing,
-    LoginWithId,
+    LoginBy,
     SessionOf,
     TokensIssued,
     UserWithId,
@@ -70,13 +68,13 @@ SIGNED_IN: Any = {
     LiveTokensOf(OF_ALICE): 0,
     SessionOf("at-1"): None,
     **there_is(OWN),
-    LoginCalled("BCDFGHJKLM"): WAITS,
-    LoginWithId(BESIDE.id): None,
+    LoginBy("user_code", "BCDFGHJKLM"): WAITS,
+    LoginBy("id", BESIDE.id): None,
 }
 APPROVED = replace(BESIDE, code_hash=b"code", token_id="at-1", ends_at=NOW + 5)
 SHOWN = Presented(b"code", CHALLENGE, REDIRECT)
 REDEEMING: Any = {
-    LoginShowing(b"code"): APPROVED,
+    LoginBy("code_hash", b"code"): APPROVED,
     **there_is(OWN),
     UserWithId("user-1"): ALICE,
     LiveTokensOf(OF_ALICE): 0,
@@ -107,11 +105,11 @@ def test_a_program_beside_a_browser_is_approved_by_a_row() -> None:
     assert decision.writes == (Insert(made),)
     assert made.expires_at == NOW + CODE
     assert decision.notes == ()
-    again = {LoginWithId(BESIDE.id): made}
+    again = {LoginBy("id", BESIDE.id): made}
     repeated = approve(found(SIGNED_IN, again, locked=LOCKED), ASKED, b"other")
     assert repeated.writes == (Update(made, replace(made, code_hash=b"other")),)
     for taken in (replace(made, token_id="at-2"), replace(made, issued_id="at-9")):
-        others = found(SIGNED_IN, {LoginWithId(BESIDE.id): taken}, locked=LOCKED)
+        others = found(SIGNED_IN, {LoginBy("id", BESIDE.id): taken}, locked=LOCKED)
         assert refused(approve, others, ASKED, b"code") == ["invalid_value"]
 
 
@@ -122,7 +120,7 @@ def test_a_program_that_waits_is_approved_or_refused_once() -> None:
     denied = replace(WAITS, denied=True)
     assert deny(found(SIGNED_IN, locked=LOCKED), TYPED).writes == (Update(WAITS, denied),)
     for over in (None, approved, denied, replace(WAITS, expires_at=NOW)):
-        there = {LoginCalled("BCDFGHJKLM"): over}
+        there = {LoginBy("user_code", "BCDFGHJKLM"): over}
         for decide, more in ((show, ()), (approve, (b"",)), (deny, ())):
             other = found(SIGNED_IN, there, locked=LOCKED)
             assert refused(decide, other, TYPED, *more) == ["invalid_value"]
@@ -205,7 +203,7 @@ def test_the_token_is_that_of_whoever_approved_and_reaches_as_far() -> None:
     ],
 )
 def test_what_proves_nothing_is_no_grant(login: Login | None, word: str) -> None:
-    there = found(REDEEMING, {LoginShowing(b"code"): login}, locked=LOCKED)
+    there = found(REDEEMING, {LoginBy("code_hash", b"code"): login}, locked=LOCKED)
     assert refused(redeemable, there, SHOWN) == [word]
     assert refused(redeem, there, SHOWN, FRESH) == [word]
 
@@ -227,14 +225,14 @@ def test_a_token_that_is_no_longer_good_has_approved_nothing(answers: Any) -> No
 
 
 def test_a_token_that_would_have_ended_is_not_made() -> None:
-    over = {LoginShowing(b"code"): replace(APPROVED, ends_at=NOW)}
+    over = {LoginBy("code_hash", b"code"): replace(APPROVED, ends_at=NOW)}
     assert refused(redeem, found(REDEEMING, over, locked=LOCKED), SHOWN, FRESH) == ["invalid_grant"]
 
 
 def test_what_is_redeemed_again_ends_what_it_gave() -> None:
     given = replace(OWN, id="at-9")
     again = {
-        LoginShowing(b"code"): replace(APPROVED, issued_id="at-9"),
+        LoginBy("code_hash", b"code"): replace(APPROVED, issued_id="at-9"),
         **there_is(given),
     }
     decision = redeem(found(REDEEMING, again, locked=LOCKED), SHOWN, FRESH)

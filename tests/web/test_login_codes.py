@@ -148,7 +148,7 @@ async def test_an_address_that_the_trail_leaves_out_is_kept_with_no_code(tenant:
     for kept in (True, False):
         said = (await begun(tenant, "203.0.113.66", kept=kept)).json()
         login = await tenant.deployment.services.database.read(
-            partial(logins.find, code_hash=hash_token(said["device_code"]))
+            partial(logins.find, by="code_hash", value=hash_token(said["device_code"]))
         )
         assert login is not None
         assert login.address == ("203.0.113.66" if kept else None)

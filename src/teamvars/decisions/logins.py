@@ -7,9 +7,7 @@ from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found, Insert, Update, together, tokens
 from teamvars.decisions.needs import (
-    LoginCalled,
-    LoginShowing,
-    LoginWithId,
+    LoginBy,
     TokensIssued,
     UserWithId,
     WhoCalls,
@@ -71,7 +69,7 @@ def approve(found: Found, draft: LoginDraft, code_hash: bytes) -> Decision[Conse
     if approved.user_code is not None:
         return Decision(consent, (Update(consent.login, approved),))
     approved = replace(approved, code_hash=code_hash)
-    former = found.of(LoginWithId(approved.id))
+    former = found.of(LoginBy("id", approved.id))
     if former is None:
         return Decision(consent, (Insert(approved),))
     if former.token_id != actor.token_id or former.issued_id is not None:
@@ -97,7 +95,7 @@ def redeemable(found: Found, presented: Presented) -> Login:
 
     Refuses: invalid_grant; expired_token and access_denied to whoever waits.
     """
-    login = found.of(LoginShowing(presented.code_hash))
+    login = found.of(LoginBy("code_hash", presented.code_hash))
     if login is None:
         raise Refusal(NO_GRANT)
     if (login.challenge, login.redirect) != (presented.challenge, presented.redirect):
@@ -181,7 +179,7 @@ def _owner(user_id: str) -> TokenOwner:
 def _meant(found: Found, draft: LoginDraft) -> Login:
     if draft.user_code is None:
         return draft.login(found.now)
-    login = found.of(LoginCalled(plain_user_code(draft.user_code)))
+    login = found.of(LoginBy("user_code", plain_user_code(draft.user_code)))
     if login is None or not login.is_open(found.now):
         raise Refusal(invalid("user-code", _NO_CODE))
     return login

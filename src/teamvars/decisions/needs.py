@@ -347,22 +347,13 @@ class SessionOf(Need[Session | None], frozen=True):
     token_id: str
 
 
-class LoginShowing(Need[Login | None], frozen=True):
-    """The program that shows what has that hash."""
+class LoginBy(Need[Login | None], frozen=True):
+    """A program, however far it is: by its `id`, by the `code_hash` of what it shows, or by the
+    `user_code` that somebody has typed.
+    """
 
-    code_hash: bytes
-
-
-class LoginCalled(Need[Login | None], frozen=True):
-    """The program that waits with the code that somebody has typed."""
-
-    user_code: str
-
-
-class LoginWithId(Need[Login | None], frozen=True):
-    """A program, however far it is."""
-
-    login_id: str
+    by: Literal["id", "code_hash", "user_code"]
+    value: str | bytes
 
 
 class TokenWithId(Need[Token], frozen=True):

@@ -38,19 +38,9 @@ _LEVEL = """DELETE FROM logins WHERE token_id IS NULL AND id IN (
 )"""
 
 
-async def find(tx: Transaction, code_hash: bytes) -> Login | None:
-    """The program that shows that."""
-    return await _LOGINS.one(tx, "WHERE code_hash = $1", code_hash)
-
-
-async def find_by_id(tx: Transaction, login_id: str) -> Login | None:
-    """One program."""
-    return await _LOGINS.one(tx, "WHERE id = $1", login_id)
-
-
-async def find_by_user_code(tx: Transaction, user_code: str) -> Login | None:
-    """The program whose code somebody has typed."""
-    return await _LOGINS.one(tx, "WHERE user_code = $1", user_code)
+async def find(tx: Transaction, by: str, value: str | bytes) -> Login | None:
+    """The program that is found `by` a column of which no two have the same."""
+    return await _LOGINS.one(tx, f"WHERE {by} = $1", value)
 
 
 async def begin(tx: Transaction, some: Sequence[Login]) -> None:
