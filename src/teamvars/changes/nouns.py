@@ -128,15 +128,6 @@ async def _unclaimed(tx: Transaction, _: Tools, __: Found, need: needs.Unclaimed
     return [id_ for id_ in again if id_ in locked]
 
 
-async def _links(
-    tx: Transaction, _: Tools, found: Found, need: needs.LinksOfDay
-) -> tuple[int, int]:
-    return (
-        await invitations.requests_of_organization(tx, need.organization_id, found.now),
-        await invitations.requests_of_address(tx, counted_as(need.email), found.now),
-    )
-
-
 def _arrival(_: Found, __: Arriving, rows: Sequence[Row]) -> Arrival | None:
     there = sign_ins.arriving(rows)
     return None if there is None else Arrival(*there)
@@ -216,7 +207,9 @@ LOOK_UPS: LookUps = {
     needs.OwnerStreams: by_fields(users.owner_streams),
     needs.Unclaimed: _unclaimed,
     needs.LinkOpens: lambda tx, _, f, n: invitations.find_by_link(tx, n.link_hash, f.now),
-    needs.LinksOfDay: _links,
+    needs.LinksOfDay: lambda tx, _, f, n: invitations.requests_of_day(
+        tx, n.organization_id, counted_as(n.email), f.now
+    ),
     Arriving: Look(
         lambda found, need: (
             sign_ins.ARRIVING,

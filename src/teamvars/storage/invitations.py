@@ -116,14 +116,14 @@ def counting(organization_id: str, address: str, now: int) -> Statement:
     return Statement(_COUNT, (organization_id, address, now))
 
 
-async def requests_of_organization(tx: Transaction, organization_id: str, now: int) -> int:
-    """How many links an organization has had within a day."""
-    return await _count(tx, "organization_id", organization_id, now)
-
-
-async def requests_of_address(tx: Transaction, address: str, now: int) -> int:
-    """How many links an address, in that form, has had within a day, from whomever."""
-    return await _count(tx, "address_folded", address, now)
+async def requests_of_day(
+    tx: Transaction, organization_id: str, address: str, now: int
+) -> tuple[int, int]:
+    """How many links an organization, and an address in that form from whomever, have had within a
+    day.
+    """
+    of_organization = await _count(tx, "organization_id", organization_id, now)
+    return of_organization, await _count(tx, "address_folded", address, now)
 
 
 async def has_old_requests(tx: Transaction, now: int) -> bool:
