@@ -131,8 +131,7 @@ def _ids(found: Iterable[str | None]) -> str | None:
 
 async def last_open(tx: Transaction, after: Position, most: int) -> Position | None:
     """Where the last of so many open entries stands that come next, oldest first; None: no more."""
-    row = await tx.fetch_one(_LAST_OPEN, *after, most)
-    return None if row is None else Position(*row)
+    return await tx.first(Position, _LAST_OPEN, *after, most)
 
 
 async def fill(tx: Transaction, after: Position, up_to: Position) -> None:

@@ -102,13 +102,13 @@ async def busiest(tx: Transaction, since: int) -> Census | None:
 
     Each seal of a value leaves an entry, but for those of a job that seals what is there anew.
     """
-    row = await tx.fetch_one(
+    return await tx.first(
+        Census,
         "SELECT organization_id, count(*) FROM audit_entries "
         "WHERE at >= $1 AND organization_id IS NOT NULL AND organization_id <> '' "
         "GROUP BY organization_id ORDER BY 2 DESC, 1 LIMIT 1",
         since,
     )
-    return None if row is None else Census(*row)
 
 
 Entry = tuple[str, int, str, int]

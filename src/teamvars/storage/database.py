@@ -125,6 +125,11 @@ class Transaction(Protocol):
         rows = await self.fetch(sql, *args)
         return rows[0] if rows else None
 
+    async def first(self, kind: Callable[..., T], sql: str, *args: object) -> T | None:
+        """What is made of the first row of a statement, None when there is none."""
+        row = await self.fetch_one(sql, *args)
+        return None if row is None else kind(*row)
+
     async def column(self, sql: str, *args: object) -> list[Any]:
         """What a statement with one column finds."""
         return [row[0] for row in await self.fetch(sql, *args)]

@@ -84,8 +84,8 @@ async def find_visible(
 
 async def data_key(tx: Transaction, organization_id: str) -> WrappedKey | None:
     """The data keys of an organization. None: there are none."""
-    row = await tx.fetch_one(
+    return await tx.first(
+        WrappedKey,
         f"SELECT {KEY} FROM organizations JOIN data_keys ON {IN_USE} WHERE organizations.id = $1",
         organization_id,
     )
-    return None if row is None else WrappedKey(*row)

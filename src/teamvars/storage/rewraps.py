@@ -99,8 +99,7 @@ RETURNING id
 
 async def find(tx: Transaction) -> Rewrap | None:
     """The job that is under way, if there is one."""
-    row = await tx.fetch_one(_FIND)
-    return None if row is None else Rewrap(*row)
+    return await tx.first(Rewrap, _FIND)
 
 
 async def replace(tx: Transaction, before: Rewrap, job: Rewrap) -> bool:

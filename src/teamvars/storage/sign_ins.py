@@ -104,7 +104,8 @@ async def session_of(tx: Transaction, token_id: str) -> Session | None:
 
 async def find_open(tx: Transaction, cookie_hash: bytes, now: int) -> OpenSession | None:
     """The session whose cookie a browser has, if its token is good."""
-    row = await tx.fetch_one(
+    return await tx.first(
+        OpenSession,
         "SELECT tokens.id, tokens.user_id, sessions.provider FROM sessions "
         "JOIN tokens ON tokens.id = sessions.token_id "
         "JOIN users ON users.id = tokens.user_id "
@@ -113,7 +114,6 @@ async def find_open(tx: Transaction, cookie_hash: bytes, now: int) -> OpenSessio
         cookie_hash,
         now,
     )
-    return None if row is None else OpenSession(*row)
 
 
 async def forget_ended(tx: Transaction, now: int) -> None:

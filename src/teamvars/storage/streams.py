@@ -231,13 +231,13 @@ async def search(tx: Transaction, wanted: AuditFilter, limit: int) -> list[Audit
 async def position_of(tx: Transaction, wanted: AuditFilter, number: int) -> Position | None:
     """Where the entry with that number, from 1, stands among those of `search`; None: too few."""
     conditions, values = _condition(wanted)
-    row = await tx.fetch_one(
+    return await tx.first(
+        Position,
         f"SELECT {as_stored('at')}, stream_id, {as_stored('sequence')} FROM audit_entries "
         f"{conditions} {_NEWEST_FIRST} LIMIT 1 OFFSET ${len(values) + 1}",
         *values,
         number - 1,
     )
-    return None if row is None else Position(*row)
 
 
 async def has_entry(tx: Transaction, wanted: AuditFilter) -> bool:

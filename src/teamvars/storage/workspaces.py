@@ -64,14 +64,14 @@ async def of_organizations(
 
 async def find_named(tx: Transaction, organization: str, name: str) -> Workspace | None:
     """A workspace by its own name and that of its organization."""
-    row = await tx.fetch_one(
+    return await tx.first(
+        Workspace,
         "SELECT workspaces.id, workspaces.name, organizations.id, organizations.name "
         "FROM workspaces JOIN organizations ON organizations.id = workspaces.organization_id "
         "WHERE organizations.name_folded = $1 AND workspaces.name_folded = $2",
         fold(organization),
         fold(name),
     )
-    return None if row is None else Workspace(*row)
 
 
 async def find_visible(
