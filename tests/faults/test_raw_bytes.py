@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import json
 import resource
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.client import HTTPResponse
 
 import httpx
 import pytest
@@ -212,6 +214,21 @@ def test_broken_chunks_are_refused_and_nothing_is_changed(
     assert wire.statuses(wire.chunked(method, path, BROKEN_CHUNKS[name])) == [400]
     assert wire.statuses(wire.request("GET", wire.variable)) == [200]
     assert wire.is_well()
+
+
+async def test_a_query_may_have_letters_beyond_ascii_as_they_are(
+    wire: Wire, served_tenant: Tenant
+) -> None:
+    """As curl sends them."""
+    await served_tenant.make_variable("größe")
+    path = f"/api/v2/organizations/{served_tenant.organization}/vars?q=GRÖSSE&page[size]=1"
+    with wire.connect() as connection:
+        connection.sendall(wire.request("GET", path))
+        answer = HTTPResponse(connection)
+        answer.begin()
+        found = json.load(answer)
+    assert [one["attributes"]["key"] for one in found["data"]] == ["größe"]
+    assert found["links"]["first"].endswith("?q=GR%C3%96SSE&page%5Bsize%5D=1")
 
 
 def test_a_delete_with_a_chunked_body_works_and_the_connection_goes_on(wire: Wire) -> None:

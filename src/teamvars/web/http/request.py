@@ -273,13 +273,14 @@ class Request:
 
     @cached_property
     def query(self) -> list[tuple[str, str]]:
-        """The names and values of the query parameters, as they stand.
+        """The names and values of the query parameters, as they stand; programs such as curl send
+        letters beyond ASCII as they are.
 
         Refuses one of many parameters. How long it may be the server says, of all of a head.
         """
         if not self.query_string:
             return []
-        text = self.query_string.decode("latin-1")
+        text = self.query_string.decode(errors="replace")
         try:
             return parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
         except ValueError:
