@@ -14,6 +14,7 @@ from teamvars.storage import streams
 from tests.support.deployment import operator
 from tests.support.engines import ON_SQLITE
 from tests.support.tenant import ACTIVE, INVITED, JSON_API, Tenant, faults, linkage_document
+from tests.web.dialects import terraform
 
 USERS = "users"
 MEMBERSHIPS = "organization-memberships"
@@ -134,6 +135,19 @@ async def test_repeated_items_count_once(tenant: Tenant, by: str) -> None:
     assert (await send(tenant, "POST", by, ids)).status_code == 204
     assert await people_in(tenant) == {"plain", "reader"}
     assert (await send(tenant, "DELETE", by, ids)).status_code == 204
+    assert await people_in(tenant) == set()
+
+
+async def test_a_username_that_is_repeated_in_another_case_counts_once(tenant: Tenant) -> None:
+    path = f"/users/{tenant.users['plain']}"
+    name = (await tenant.call("owner", "GET", path)).json()["data"]["attributes"]["username"]
+    document = linkage_document(name, name.title(), name.upper(), tenant.users["plain"])
+    async with terraform(tenant) as client:
+        answer = await client.post(tenant.linkage_path(), json=document)
+        assert answer.status_code == 204, answer.text
+        assert await people_in(tenant) == {"plain"}
+        answer = await client.request("DELETE", tenant.linkage_path(), json=document)
+    assert answer.status_code == 204
     assert await people_in(tenant) == set()
 
 

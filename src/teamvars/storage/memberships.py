@@ -141,7 +141,7 @@ async def find_user_ids(
     tx: Transaction, organization_id: str, usernames: Iterable[str]
 ) -> dict[str, str]:
     """The ids of members of the organization by the usernames it is told; others are left out."""
-    folded = {fold(name): name for name in usernames}
+    folded = {name: fold(name) for name in usernames}
     rows = await tx.fetch(
         f"SELECT {_FOLDED_USERNAME}, users.id FROM users "
         "JOIN memberships ON memberships.user_id = users.id "
@@ -149,9 +149,10 @@ async def find_user_ids(
         # Whose name it is comes last, and so before whoever was invited by that name.
         "ORDER BY CASE WHEN memberships.invited_as IS NULL THEN 1 ELSE 0 END",
         organization_id,
-        each(folded),
+        each(folded.values()),
     )
-    return {folded[row[0]]: row[1] for row in rows}
+    found: dict[str, str] = dict(rows)  # type: ignore[arg-type]  # of two columns
+    return {name: found[its] for name, its in folded.items() if its in found}
 
 
 async def search(
