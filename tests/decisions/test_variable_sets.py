@@ -216,7 +216,7 @@ def test_who_does_not_write_sets_sees_of_them_what_reaches_their_own_workspaces(
     )
     shown = [
         read(known, "varset-1"),
-        *page(known, "acme", "sh", FIRST).items,
+        *page(known, "acme", SetSearch("sh"), FIRST).items,
         *page_of_workspace(known, "ws-1", "sh", FIRST).items,
         *page_of_applicable(known, "ws-1", "sh", FIRST).items,
     ]
@@ -226,14 +226,14 @@ def test_who_does_not_write_sets_sees_of_them_what_reaches_their_own_workspaces(
 
 def test_strangers_are_told_of_no_sets() -> None:
     nobody = to_acme(owner=False, member=False)
-    assert refused(page, found(nobody), "acme", "", FIRST) == ["not_found"]
+    assert refused(page, found(nobody), "acme", SetSearch(), FIRST) == ["not_found"]
     unread = found(nobody, to_network(Level.NONE))
     assert refused(page_of_workspace, unread, "ws-1", "", FIRST) == ["not_found"]
     assert refused(page_of_applicable, unread, "ws-1", "", FIRST) == ["not_found"]
     empty = found(
         to_acme(), {SetsSeen(("org-1", "acme"), ALL_OF_IT, SetSearch(), FIRST): Paged([], 0)}
     )
-    assert page(empty, "acme", "", FIRST) == Paged([], 0)
+    assert page(empty, "acme", SetSearch(), FIRST) == Paged([], 0)
 
 
 @pytest.mark.parametrize(
@@ -509,7 +509,7 @@ def test_which_sets_of_many_projects_are_writable_is_asked_at_once() -> None:
         },
     }
     known = found(to_acme(owner=False, teams=("team-1",)), asked)
-    shown = page(known, "acme", "", Page())
+    shown = page(known, "acme", SetSearch(), Page())
     assert [one.is_writable for one in shown.items] == [True, False, False]
 
 

@@ -120,6 +120,23 @@ async def test_a_document_names_all_projects_that_a_set_is_attached_to(tenant: T
     ]
 
 
+async def test_an_organizations_sets_are_listed_by_reach_and_without_those_of_its_projects(
+    tenant: Tenant,
+) -> None:
+    await make_set(tenant, "wide", **as_global())
+    await make_set(tenant, "beside", "network")
+    await make_owned(tenant, await make(tenant), "own")
+    path = f"/organizations/{tenant.organization}/varsets"
+    assert await names(tenant, f"{path}?filter[global]=true") == ["wide"]
+    assert await names(tenant, f"{path}?filter[global]=false") == ["beside", "own"]
+    assert await names(tenant, f"{path}?filter[global]=false", "reader") == ["beside"]
+    assert await names(tenant, f"{path}?scope=owned") == ["beside", "wide"]
+    assert await names(tenant, f"{path}?scope=owned&filter[global]=false&q=b") == ["beside"]
+    assert await names(tenant, f"{path}?scope=&filter[global]=") == ["beside", "own", "wide"]
+    for query in ("filter[global]=1", "scope=applied", "scope=all"):
+        assert (await tenant.call("owner", "GET", f"{path}?{query}")).status_code == 400
+
+
 async def test_a_project_lists_its_own_sets_and_those_that_reach_all_in_it(
     tenant: Tenant,
 ) -> None:

@@ -190,12 +190,12 @@ def read(found: Found, set_id: str) -> SetView:
     return _views(found, [granted.owner], seen)[0]
 
 
-def page(found: Found, organization: str, part: str, wanted: Page) -> Paged[SetView]:
+def page(found: Found, organization: str, search: SetSearch, wanted: Page) -> Paged[SetView]:
     """A page of the sets of an organization that the caller sees, by name. Refuses: not found."""
     granted = found.of(ToOrganization(organization))
     granted.require_visible()
     seen, owner = _seen(granted), granted.organization
-    sets = found.of(SetsSeen((owner.id, owner.name), seen, SetSearch(part), wanted))
+    sets = found.of(SetsSeen((owner.id, owner.name), seen, search, wanted))
     return Paged(_views(found, sets.items, seen), sets.total)
 
 

@@ -160,12 +160,15 @@ class TargetsDraft(IdsDraft, frozen=True):
 
 
 class SetSearch(msgspec.Struct, frozen=True):
-    """Which sets are wanted: those with a part of the name, and with a project those that are its
-    own or reach all in it.
+    """Which sets are wanted: those with a part of the name, with a project those that are its own
+    or reach all in it, and perhaps only those that are global or are not, and only the
+    organization's own.
     """
 
     part: str = ""
     project_id: str | None = None
+    is_global: bool | None = None
+    is_owned: bool = False
 
 
 class SetDraft(msgspec.Struct, frozen=True):

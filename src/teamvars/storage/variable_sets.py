@@ -60,6 +60,8 @@ WHERE variables.organization_id IN {each $1} AND variables.key IN {each $2}
 # $1: the organization.
 _OF_PROJECT = """(variable_sets.project_id = $n OR variable_sets.id IN (
         SELECT set_targets.set_id FROM set_targets WHERE set_targets.target_id IN ($n, $1)))"""
+# $n: the same.
+_OF_NO_PROJECT = "coalesce(variable_sets.project_id, $n) = $n"
 
 
 def _of_projects(level: Level) -> str:
@@ -85,8 +87,12 @@ async def find_visible(
     """A page of the sets of an organization, by its id and name, that are wanted, and reach a
     workspace which the caller reads or are of a project whose sets they see, by name.
     """
+    scope = f"variable_sets.scope {'=' if wanted.is_global else '<>'} $n"
     conditions, args = where(
-        *_visible(owner[0], seen, wanted.part), (_OF_PROJECT, wanted.project_id)
+        *_visible(owner[0], seen, wanted.part),
+        (_OF_PROJECT, wanted.project_id),
+        (scope, None if wanted.is_global is None else owner[0]),
+        (_OF_NO_PROJECT, owner[0] if wanted.is_owned else None),
     )
     return await _sets_of(*owner).paged(tx, f"WHERE {conditions}", _NAME, args, page)
 

@@ -18,13 +18,14 @@ from teamvars.domain.variable_sets import (
     MAX_NAME_CHARACTERS,
     Attaching,
     SetDraft,
+    SetSearch,
     TargetKind,
     TargetsDraft,
 )
 from teamvars.services.variable_sets import VariableSets
 from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.idempotency import changed
-from teamvars.web.http.parameters import PART, text_of
+from teamvars.web.http.parameters import FLAG, PART, Parameter, requested_flag, text_of
 from teamvars.web.http.reader import Reader, ids_or_dry_run
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
@@ -59,6 +60,12 @@ _NAME = Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)
 _DESCRIPTION = Meta(max_length=MAX_DESCRIPTION_CHARACTERS)
 _GLOBAL = Meta(description="It reaches every workspace of the organization.")
 _PRIORITY = Meta(description="It comes before what workspaces have themselves.")
+_IS_GLOBAL = Parameter("filter[global]", "Only sets that are global, or only others.", FLAG)
+_SCOPE = Parameter(
+    "scope",
+    "Only sets of the organization, none of its projects.",
+    {"type": "string", "enum": ["owned"]},
+)
 _NO_VARIABLES = "A set is made without variables: add them to it one by one."
 
 
@@ -277,6 +284,8 @@ def routes(sets: VariableSets) -> list[Route]:
             _ALL,
             "List the variable sets of an organization that the caller sees, by name.",
             sets.list,
+            asks=_search,
+            reads=(PART, _IS_GLOBAL, _SCOPE),
         ),
         do.creates(_ALL, "Create a variable set.", sets.create, _NEW),
         lists(
@@ -389,6 +398,13 @@ def _found(found: Paged[SetView] | SetView, includes: frozenset[str]) -> Found[S
             IncludedProject(id_, IncludedProjectAttributes(name)) for id_, name in projects.items()
         ]
     return Found(items, total, included)
+
+
+def _search(request: Request) -> tuple[str, SetSearch]:
+    organization, part = _asked(request)
+    is_owned = text_of(request, _SCOPE) is not None
+    wanted = SetSearch(part, is_global=requested_flag(request, _IS_GLOBAL), is_owned=is_owned)
+    return organization, wanted
 
 
 def _asked(request: Request) -> tuple[str, str]:
