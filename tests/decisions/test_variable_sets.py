@@ -387,7 +387,7 @@ def test_a_set_ends_with_its_stream() -> None:
 def test_every_fault_of_a_draft_is_told_at_once() -> None:
     faulty = SetDraft(id="varset-2", parent="other", name=" ", description="x" * 513)
     known = found(to_set(), {SetsOf("org-1"): []}, locked=LOCKED)
-    codes = ["invalid_value", "invalid_value", "id_conflict", "invalid_value"]
+    codes = ["invalid_value", "invalid_value", "id_conflict", "relationship_conflict"]
     assert refused(update, known, "varset-1", faulty, RULES) == codes
     assert refused(create, known, "acme", faulty, "varset-1", RULES) == codes
 

@@ -209,7 +209,7 @@ async def test_whose_a_set_is_stays_as_it_was_made(tenant: Tenant) -> None:
             if name == its:
                 assert answer.status_code == 200
             else:
-                assert faults(answer) == [("422", "invalid_value", PARENT)]
+                assert faults(answer) == [("409", "relationship_conflict", PARENT)]
     answer = await create(tenant, owned_document("prj-1111111111111111"))
     assert faults(answer) == [("404", "not_found", PARENT)]
 

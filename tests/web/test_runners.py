@@ -303,9 +303,10 @@ async def test_a_runner_names_no_other_organization_than_its_own(tenant: Tenant)
     bad = runner_document(tenant.workspaces["network"], max_ttl=1)
     assert await faults(tenant, belonging(bad, id_=other)) == [
         ("/data/attributes/max-ttl", "invalid_value"),
-        (f"{at}/id", "invalid_value"),
+        (f"{at}/id", "relationship_conflict"),
     ]
     for wrong, status, pointer in (
+        (belonging(document, id_=other), 409, f"{at}/id"),
         (belonging(document, id_=7), 422, f"{at}/id"),
         (belonging(document, id_=tenant.organization, type_="teams"), 409, f"{at}/type"),
     ):

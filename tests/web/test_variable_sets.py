@@ -371,8 +371,8 @@ async def test_every_fault_is_told_at_its_place(tenant: Tenant, case: str) -> No
 async def test_a_set_belongs_to_the_organization_that_it_is_made_in(tenant: Tenant) -> None:
     path = f"/organizations/{tenant.organization}/varsets"
     made = await make_set(tenant)
-    expected = [("422", "invalid_value", "/data/relationships/parent/data/id")]
-    for name, status in ((tenant.other_organization, 422), (tenant.organization.upper(), 201)):
+    expected = [("409", "relationship_conflict", "/data/relationships/parent/data/id")]
+    for name, status in ((tenant.other_organization, 409), (tenant.organization.upper(), 201)):
         parent = {"parent": {"data": {"type": "organizations", "id": name}}}
         document = set_document(f"of {name}")
         document["data"]["relationships"] = parent

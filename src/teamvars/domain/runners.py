@@ -278,7 +278,7 @@ def foreign(draft: RunnerDraft, organization: str) -> list[Fault]:
         return []
     at = "/data/relationships/organization/data/id"
     detail = "A runner belongs to the organization that it is proposed in."
-    return [Fault(Code.INVALID_VALUE, detail, pointer=at)]
+    return [Fault(Code.RELATIONSHIP_CONFLICT, detail, pointer=at)]
 
 
 def conflicts(draft: RunnerDraft | ApprovalDraft, runner_id: str) -> list[Fault]:

@@ -207,7 +207,7 @@ class SetDraft(msgspec.Struct, frozen=True):
         faults = other_id(self.id, one.id, "variable set")
         if self._names_other_parent(one):
             detail = "A variable set belongs to the organization or project that it is made in."
-            faults.append(Fault(Code.INVALID_VALUE, detail, pointer=PARENT))
+            faults.append(Fault(Code.RELATIONSHIP_CONFLICT, detail, pointer=PARENT))
         if self.is_global and one.project_id is not None:
             detail = "A variable set of a project reaches no more than the workspaces in it."
             faults.append(invalid("global", detail))
