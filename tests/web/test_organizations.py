@@ -182,6 +182,8 @@ async def test_pages_follow_each_other_and_one_past_the_end_is_empty(tenant: Ten
     assert past["data"] == []
     assert past["meta"]["pagination"]["current-page"] == 9
     assert past["meta"]["pagination"]["next-page"] is None
+    assert past["meta"]["pagination"]["prev-page"] == 2
+    assert past["links"]["prev"] == past["links"]["last"]
 
 
 @ON_SQLITE

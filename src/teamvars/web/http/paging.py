@@ -78,13 +78,13 @@ def path_of(request: Request, said: Mapping[str, object], instead_of: Iterable[P
 
 
 def meta(page: Page, total: int) -> PageMeta:
-    """`meta` of the page; one past the end is empty and echoes its number."""
+    """`meta` of the page; one past the end is empty, echoes its number and comes after the last."""
     pages = max(-(-total // page.size), 1)
     return PageMeta(
         Pagination(
             current_page=page.number,
             page_size=page.size,
-            prev_page=page.number - 1 if page.number > 1 else None,
+            prev_page=min(page.number - 1, pages) if page.number > 1 else None,
             next_page=page.number + 1 if page.number < pages else None,
             total_pages=pages,
             total_count=total,
