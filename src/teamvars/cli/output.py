@@ -87,27 +87,27 @@ def aligned(rows: Sequence[Row]) -> Iterator[str]:
     wider than `_WIDEST`. Cells are escaped, since that makes them wider.
     """
     shown = [[escaped(cell) for cell in row] for row in rows]
-    taken = [[_columns(cell) for cell in row] for row in shown]
+    taken = [[columns(cell) for cell in row] for row in shown]
     widths = [
-        max((columns for columns in column if columns <= _WIDEST), default=0)
+        max((wide for wide in column if wide <= _WIDEST), default=0)
         for column in zip(*taken, strict=True)
     ]
-    for row, columns in zip(shown, taken, strict=True):
+    for row, wide in zip(shown, taken, strict=True):
         cells = (
-            cell + " " * (width - own)
-            for cell, own, width in zip(row, columns, widths, strict=True)
+            cell + " " * (width - own) for cell, own, width in zip(row, wide, widths, strict=True)
         )
         yield "  ".join(cells).rstrip()
 
 
-def _columns(text: str) -> int:
-    """How many columns of a terminal it takes: letters of some scripts take two, and marks none."""
+def columns(text: str) -> int:
+    """How many columns of a terminal it takes: letters of some scripts take two, marks and joiners
+    none."""
     if text.isascii():
         return len(text)
     return sum(
         2 if unicodedata.east_asian_width(char) in "WF" else 1
         for char in text
-        if unicodedata.category(char) not in ("Mn", "Me")
+        if unicodedata.category(char) not in ("Mn", "Me", "Cf")
     )
 
 

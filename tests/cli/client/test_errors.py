@@ -11,6 +11,7 @@ from teamvars.cli.client.api.errors import ApiError, faults_of
 from teamvars.cli.client.api.targets import Target, Token
 from teamvars.cli.client.api.transport import Travel
 from teamvars.cli.exits import Failure
+from tests.cli.client.attacker import Attacker
 from tests.cli.client.conftest import Service
 from tests.cli.client.stubs import Answer, answering
 from tests.support.desk import Desk
@@ -57,6 +58,12 @@ def test_what_a_terminal_obeys_is_escaped_and_the_caret_stands_where_it_should()
     _, line, caret = told(one(value="\t\x1b[2J!"), "/data/attributes/value", 1, 6)
     assert "\x1b" not in line
     assert line[caret.index("^")] == "!"
+
+
+def test_the_caret_stands_below_the_place_whatever_letters_are_before_it() -> None:
+    _, line, caret = told(one(value='"サーバ" !'), "/data/attributes/value", 1, 7)
+    assert line == '  "サーバ" !'
+    assert caret == f"  {' ' * 9}^"
 
 
 def test_an_item_of_many_is_found() -> None:
@@ -147,6 +154,15 @@ def test_a_workspace_that_is_not_there_is_named(desk: Desk, office: str) -> None
     assert f"no workspace {office}/ntwork" in refused.err
     assert "teamvars workspace list" in refused.err
     assert "teamvars link --workspace" in desk.succeed("link").err
+
+
+def test_no_workspace_is_said_to_be_missing_by_what_is_no_service(stranger: Desk) -> None:
+    with Attacker(404, b"<html>", {"Content-Type": "text/html"}) as other:
+        desk = stranger.having(address=other.url, token="tvu_any", organization="acme")
+        refused = desk.run("vars", "list", "-w", "network")
+    assert refused.code == 5
+    assert f"{other.url} answered 404, and not as teamvars would." in refused.err
+    assert "There is no workspace" not in refused.err
 
 
 @pytest.mark.parametrize("raised", [Failure("It is not teamvars."), KeyboardInterrupt()])

@@ -12,7 +12,7 @@ from teamvars.cli.client.api import links
 from teamvars.cli.exits import Failure
 from tests.cli.client.attacker import Attacker
 from tests.cli.client.conftest import Service
-from tests.support.desk import Desk
+from tests.support.desk import Desk, Homeless
 
 NOT_ROOT = os.geteuid() != 0
 REFUSED = 2
@@ -107,6 +107,20 @@ def test_a_link_is_not_looked_at_where_everything_is_said(
     assert everything(stranger, service, "token").run("whoami").code == REFUSED
     assert everything(stranger, service).having(token=" ").run("whoami").code == REFUSED
     assert "client" in stranger.succeed("version", "--address", service.url).out
+
+
+def test_a_link_has_nothing_to_add_to_all_that_a_command_is_about(
+    stranger: Desk, service: Service
+) -> None:
+    put(stranger, 'workspace = "payments"\n')
+    of_acme = everything(stranger, service, "workspace")
+    homeless = Homeless(of_acme.folder, of_acme.settings, of_acme.home)
+    for desk in (of_acme, homeless):
+        assert "platform" in desk.succeed("team", "list").out
+    of_none = of_acme.having(organization="")
+    of_none.succeed("login", "tokens", "list")
+    for desk, words in ((of_none, "team list"), (of_acme, "vars list"), (of_acme, "whoami")):
+        assert desk.run(*words.split()).code == REFUSED
 
 
 def test_no_link_that_is_a_pipe_or_leads_elsewhere_is_in_the_way_of_who_says_everything(

@@ -22,17 +22,28 @@ from teamvars.cli.client.api.transport import (
     Request,
 )
 from teamvars.cli.exits import MEANINGS, Failure
+from teamvars.domain.errors import Refusal
+from teamvars.domain.idempotency import HEADER, MAX_RECORDS, Held, Record
 from tests.cli.client.attacker import Attacker
 from tests.support.commands import SCRIPT
 from tests.support.desk import Desk
 from tests.test_documents import ROOT
 
 LATER = {"Retry-After": "600"}
+FAULTS = ("internal_error", "damaged_value")
 
 
 def errors(code: str) -> bytes:
     """The document of a refusal."""
     return json.dumps({"errors": [{"code": code, "detail": f"It is {code}."}]}).encode()
+
+
+def full() -> bytes:
+    """What a service answers that keeps no more answers for somebody's keys."""
+    with pytest.raises(Refusal) as refused:
+        Held(None, MAX_RECORDS, 0).require_room(Record("", "", b"", b"", 0))
+    (fault,) = refused.value.faults
+    return json.dumps({"errors": [{"code": fault.code.word, "detail": fault.detail}]}).encode()
 
 
 class Scripted:
@@ -43,11 +54,15 @@ class Scripted:
     is_sending = False
 
     def __init__(self, fates: Sequence[int | str]) -> None:
-        """`fates`: a status, an error's code of a 503, `away` or `lost`; the last one stays."""
+        """`fates`: a status, an error's code of a 500 or 503, `full`, `away` or `lost`; the last
+        one stays."""
         self._fates = list(fates)
+        self.has_key: list[bool] = []
+        """Of each request."""
 
-    def exchange(self, _: Request, until: float) -> Reply:
+    def exchange(self, request: Request, until: float) -> Reply:
         """The next of them."""
+        self.has_key.append(HEADER in request.headers)
         fate = self._fates.pop(0) if len(self._fates) > 1 else self._fates[0]
         if fate == "away":
             raise NoConnectionError("it is away")
@@ -56,7 +71,9 @@ class Scripted:
         if isinstance(fate, int):
             return Reply(fate, {}, b"")
         headers = {"content-type": "application/vnd.api+json", "retry-after": "600"}
-        return Reply(503, headers, errors(fate))
+        if fate == "full":
+            return Reply(429, headers, full())
+        return Reply(500 if fate in FAULTS else 503, headers, errors(fate))
 
     def unreachable(self, error: NoConnectionError) -> str:
         """As of the real one."""
@@ -80,7 +97,37 @@ def test_what_became_of_a_change_is_told_from_what_nobody_knows() -> None:
     assert outcome("POST", "lost", "storage_unavailable") == 12
     assert outcome("POST", "lost", 200) == 200
     assert outcome("POST", "lost", 422) == 422  # the first would have answered the repeat
-    assert outcome("POST", 500) == 500
+    assert outcome("POST", "internal_error") == 500
+
+
+@pytest.mark.parametrize(
+    ("fates", "status", "sent"),
+    [
+        (["full", 200], 200, [True, False]),
+        (["lost", "full", 200], 200, [True, True, False]),
+        (["full", "lost"], 12, [True, False]),
+        (["full", 502], 12, [True, False]),
+        (["full", 429, 200], 200, [True, False, False]),
+    ],
+)
+def test_a_service_without_room_for_a_key_is_sent_the_change_once_without(
+    fates: list[int | str], status: int, sent: list[bool]
+) -> None:
+    scripted = Scripted(fates)
+    connection, request = cast("Connection", scripted), Request("POST", "/x", {HEADER: "1"}, None)
+    try:
+        ended = Sending(connection, request, changes=True).answer().status
+    except Failure as failure:
+        ended = failure.code
+    assert (ended, scripted.has_key) == (status, sent)
+
+
+@pytest.mark.parametrize("status", [500, 520, 524])
+def test_of_an_answer_that_is_none_of_the_services_own_nobody_knows_what_it_followed(
+    status: int,
+) -> None:
+    assert outcome("POST", status) == 12
+    assert outcome("GET", status, changes=False) == status
 
 
 @pytest.mark.parametrize("last", ["away", 401, 403, 404, 500])

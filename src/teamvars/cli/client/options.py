@@ -142,7 +142,7 @@ def _with_misfit(error: ApiError) -> ApiError:
 
 def _where(**said: Any) -> Where:
     require_said(said)
-    return Where(**said, of_workspace="workspace" in said)
+    return Where(**said, of_organization="organization" in said, of_workspace="workspace" in said)
 
 
 def ending_after(lives: int) -> str:

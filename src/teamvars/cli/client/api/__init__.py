@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from teamvars.cli.client.api.errors import ApiError, faults_of
-from teamvars.cli.client.api.sending import MEDIA_TYPE, Sending, document_of
+from teamvars.cli.client.api.sending import KEY, MEDIA_TYPE, Sending, document_of
 from teamvars.cli.client.api.targets import Given, Target, Where, resolve
 from teamvars.cli.client.api.transport import Connection, Request
 from teamvars.cli.exits import CONFLICT, NOT_FOUND, Failure, Misuse
@@ -60,6 +60,8 @@ class Api:
         self.target = target
         self._connection = Connection(target.address, target.travel)
         self._announced = False
+        self.says_terraform = False
+        """Whether a refusal has told that it calls the category `tool` so."""
 
     def beside(self) -> "Api":
         """The same, on a connection of its own, for another thread."""
@@ -171,7 +173,7 @@ class Api:
         try:
             found: Resource = self.get(path).document["data"]
         except ApiError as error:
-            if error.code != NOT_FOUND:
+            if error.code != NOT_FOUND or not error.faults:  # these are what a service says
                 raise
             return None
         return found
@@ -202,7 +204,7 @@ class Api:
         `quotable` is what an error may show of the document; nothing, unless it is given.
         """
         self.announce()
-        headers = {"Idempotency-Key": f'"{uuid.uuid4()}"'}
+        headers = {KEY: f'"{uuid.uuid4()}"'}
         if if_match is not None:
             headers["If-Match"] = if_match
         return self._send("POST", path, document, headers, quotable=quotable)
@@ -210,7 +212,7 @@ class Api:
     def patch(self, path: str, document: object) -> Answer:
         """Changes a resource, once, as `post` does."""
         self.announce()
-        return self._send("PATCH", path, document, {"Idempotency-Key": f'"{uuid.uuid4()}"'})
+        return self._send("PATCH", path, document, {KEY: f'"{uuid.uuid4()}"'})
 
     def delete(self, path: str, document: object = None) -> Answer:
         """Takes something away. What is gone when it is sent again after no answer, went."""

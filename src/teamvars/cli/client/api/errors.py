@@ -19,6 +19,7 @@ from teamvars.cli.exits import (
     UNKNOWN_OUTCOME,
     Failure,
 )
+from teamvars.cli.output import columns
 from teamvars.domain.names import escaped
 
 _EXITS = {
@@ -165,7 +166,7 @@ def _shown(fault: Fault, quotable: Any) -> list[str]:
         return []
     text, at = lines[line - 1].rstrip("\r"), column - 1
     before = escaped(text[max(0, at - _BEFORE) : at])
-    return [f"  {before}{escaped(text[at : at + _AFTER])}", f"  {' ' * len(before)}^"]
+    return [f"  {before}{escaped(text[at : at + _AFTER])}", f"  {' ' * columns(before)}^"]
 
 
 def _text_at(document: Any, pointer: str) -> str | None:

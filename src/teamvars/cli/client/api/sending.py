@@ -23,11 +23,13 @@ from teamvars.cli.output import note
 MEDIA_TYPE = "application/vnd.api+json"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 _LONGEST_ASKED = 1e6
-# What a service, or a proxy before it, says when the same request may fare better later; after
-# those of a proxy alone nobody knows whether the request has arrived.
-_BY_PROXIES = frozenset((502, 504))
-_PASSING = frozenset((429, 503)) | _BY_PROXIES
+_BUSY = 503
+_PASSING = frozenset((429, 502, _BUSY, 504))
+"""What a service, or a proxy before it, says when the same request may fare better later."""
 _IN_USE = "idempotency_key_in_use"
+KEY = "Idempotency-Key"
+_FULL = "too_many_requests"
+"""With the key in its detail: the service keeps no more answers for keys of this caller."""
 _GONE = frozenset((401, 403, 404))
 """What a repeat is told when meanwhile nobody may ask any more what became of the first."""
 
@@ -40,7 +42,9 @@ def end_unknown() -> NoReturn:
 
 
 class Sending:
-    """One request on its way. Sent again, it is byte for byte the same, its key included.
+    """One request on its way. Sent again, it is byte for byte the same, its key included. Where the
+    service has no room for another key it goes without, and is not sent again once it may have been
+    carried out.
 
     What is refused for the moment is waited for, and so is a service that gave no answer. One that
     could not be reached in the first place fails at once: nothing was changed.
@@ -55,6 +59,7 @@ class Sending:
         """Whether it may have been carried out before the last answer."""
         self.is_repeated = False
         """Whether it was sent more than once."""
+        self._lost_key = False
 
     def answer(self) -> Reply:
         """The answer that counts; the last one, where time is up. Fails where there is none."""
@@ -75,7 +80,7 @@ class Sending:
                 return self._settled(reply)
             last = reply or last
             wait = pause if reply is None else max(pause, wanted_seconds(reply))
-            if time.monotonic() + wait > until:
+            if time.monotonic() + wait > until or (self._lost_key and self.uncertain):
                 return self._give_up(last, problem)
             # Says when, where it is long enough to wonder.
             when = f" in {wait:.0f} seconds" if wait > _LONGEST_PAUSE else ""
@@ -98,10 +103,17 @@ class Sending:
             self.uncertain = True
             return None, f"No answer from {where}: {error}."
         faults = faults_of(document_of(reply)) if reply.status >= 400 else []
+        if not self._lost_key and any(f.code == _FULL and KEY in f.detail for f in faults):
+            named = self._request.headers.items()
+            headers = {name: text for name, text in named if name != KEY}
+            self._request, self._lost_key = self._request._replace(headers=headers), True
+            return self._try(until)
+        # A proxy says it, perhaps once the request has arrived; who is busy has passed nothing on.
+        is_lost = reply.status >= 500 and reply.status != _BUSY and not faults
+        self.uncertain |= is_lost or says(faults, OUTCOME_UNKNOWN)
         is_passing = reply.status in _PASSING and not says(faults, TRAIL_ALTERED)
         if not is_passing and not says(faults, _IN_USE):
             return reply, None
-        self.uncertain |= reply.status in _BY_PROXIES or says(faults, OUTCOME_UNKNOWN)
         return reply, f"{where} answered {reply.status}."
 
     def _settled(self, reply: Reply) -> Reply:

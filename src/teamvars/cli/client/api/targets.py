@@ -34,7 +34,7 @@ Said = tuple[Address, str]
 class Where(NamedTuple):
     """What the flags of a command say; None where a flag was not given.
 
-    `of_workspace`: whether it is about a workspace, or else about the organization alone.
+    `of_organization`, `of_workspace`: whether it is about one.
     """
 
     address: str | None = None
@@ -45,6 +45,7 @@ class Where(NamedTuple):
     timeout: str | None = None
     proxy: str | None = None
     debug: bool = False
+    of_organization: bool = True
     of_workspace: bool = True
 
 
@@ -138,9 +139,9 @@ def _workspace_said(where: Where) -> Given | None:
 def resolve(where: Where, *, use_link: bool) -> Target:
     """Where the flags, the environment, the link and the settings say to go, and as whom.
 
-    Where flags and environment say everything, link and settings are not looked at. Else fails on a
-    link that is not trusted; always on what is no address, and without a token. A named account
-    says address and token, whatever else does.
+    Where flags and environment say all that the command is about, link and settings are not looked
+    at. Else fails on a link that is not trusted; always on what is no address, and without a token.
+    A named account says address and token, whatever else does.
     """
     if where.workspace is not None and where.set is not None:
         raise Misuse("Give one of --workspace and --set.")
@@ -150,7 +151,12 @@ def resolve(where: Where, *, use_link: bool) -> Target:
     workspace = _workspace_said(where)
     # A link may be anybody's: it is not looked at where nothing is left that it could say.
     is_said = where.account is None and all(
-        (said_address(where), organization, workspace or where.set, _own_token())
+        (
+            said_address(where),
+            organization or not where.of_organization,
+            workspace or where.set or not where.of_workspace,
+            _own_token(),
+        )
     )
     link = links.find_trusted() if use_link and not is_said else None
     settings = Settings() if is_said else accounts.read(Settings)
