@@ -134,8 +134,33 @@ def test_the_case_of_the_letters_a_to_z_is_all_that_does_not_count(text: str) ->
 
 @given(st.text())
 def test_whatever_is_shown_is_one_line_without_a_command(text: str) -> None:
-    assert is_safe(escaped(text))
-    assert len(escaped(text).splitlines()) <= 1
+    shown = escaped(text)
+    assert is_safe(shown.replace("\u200c", "").replace("\u200d", ""))
+    assert len(shown.splitlines()) <= 1
+    assert escaped(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "نمی\u200cشود",  # Persian: it does not go
+        "نمی\u064e\u200cشود",  # with a mark before the joiner
+        "ක්\u200dෂ",  # Sinhala, after a virama
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",  # a family
+        "\u2764\ufe0f\u200d\U0001f525",
+        "\U0001f9d1\U0001f3fd\u200d\U0001f680",  # of a skin colour
+    ],
+    ids=ascii,
+)
+def test_what_is_written_with_a_joiner_is_shown_with_it(text: str) -> None:
+    assert escaped(text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["DB\u200c_URL", "\u200dKEY", "KEY\u200c", "می\u200c", "1\u200c2", "\U0001f468\u200dx"]
+)
+def test_a_joiner_that_joins_nothing_is_seen(text: str) -> None:
+    assert escaped(text) == text.replace("\u200c", "\\u200c").replace("\u200d", "\\u200d")
 
 
 @given(st.recursive(st.text() | st.integers(), st.lists, max_leaves=5))

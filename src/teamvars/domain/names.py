@@ -24,6 +24,9 @@ _UNSAFE = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 _LETTERS_AND_DIGITS = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Nd"))
 _MARKS = frozenset(("Mn", "Mc"))
 _MARKED = _LETTERS_AND_DIGITS | _MARKS
+_JOINERS = "\u200c\u200d"
+_VIRAMA = 9
+"""Class of the marks after which letters of India's scripts join, or with a joiner do not."""
 # Letters and marks that are not seen (Unicode's Default_Ignorable_Code_Point).
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
@@ -76,14 +79,33 @@ def is_safe(text: str) -> bool:
 
 def escaped(text: str) -> str:
     r"""The text on one line, each character that is not safe in JSON's form, such as `\u202e`.
+    Joiners stay that words of Persian and the like, or emoji of several parts, are written with.
 
     Where the text is a line of JSON, its meaning stays.
     """
     if is_safe(text):
         return text
     return "".join(
-        json.dumps(char)[1:-1] if unicodedata.category(char) in _UNSAFE else char for char in text
+        json.dumps(char)[1:-1]
+        if unicodedata.category(char) in _UNSAFE and not _is_joining(text, at)
+        else char
+        for at, char in enumerate(text)
     )
+
+
+def _is_joining(text: str, at: int) -> bool:
+    """Whether a joiner stands there that is seen by what becomes of the characters around it
+    (compare RFC 5892, A.1 and A.2).
+    """
+    before, char, after = text[at - 1 : at] or " ", text[at], text[at + 1 : at + 2] or " "
+    if char not in _JOINERS:
+        return False
+    if unicodedata.combining(before) == _VIRAMA:
+        return True
+    if unicodedata.bidirectional(after) == "AL":
+        return unicodedata.bidirectional(before) in ("AL", "NSM")
+    is_symbol = unicodedata.category(after) in ("So", "Sm")
+    return is_symbol and unicodedata.category(before) in ("So", "Sk", "Mn")
 
 
 def is_name(text: str) -> bool:
