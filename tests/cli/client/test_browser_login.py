@@ -145,7 +145,9 @@ def test_logging_out_revokes_the_token_and_logging_in_again_the_former_one(
     stranger.succeed(*words)  # and a pasted one is nobody's to end
     assert len(public.tokens()) == before + 2
     before += 1
-    assert "is revoked" in stranger.succeed("logout").err
+    done = stranger.succeed("logout", "--debug", "--timeout", "20")
+    assert "POST /oauth/revoke: 200" in done.err
+    assert "is revoked" in done.err
     assert len(public.tokens()) == before
     assert stranger.run("whoami").code == 2
 
@@ -161,12 +163,16 @@ def test_a_token_that_cannot_be_revoked_stays_unless_it_is_to_be_forgotten(
 ) -> None:
     browser("approve")
     stranger.succeed("login", "--address", public.url, "--browser")
+    stranger.succeed("login", "--address", public.url, "--browser", "--name", "ci")
     before = len(public.tokens())
     public.served.server.kill()
     try:
-        done = stranger.run("logout")
-        assert (done.code, "--local" in done.err) == (11, True)
-        stranger.succeed("logout", "--local")
+        for words in (("--account", "ci"), ()):
+            done = stranger.run("logout", *words)
+            assert done.code == 11
+            _, _, hint = done.err.partition("To only forget it here: teamvars ")
+            stranger.succeed(*hint.split())
+            assert stranger.run("logout", *words).code == 1  # no other was forgotten before
     finally:
         public.served.server.start()
     assert len(public.tokens()) == before

@@ -27,9 +27,7 @@ from teamvars.cli.client.api.transport import Travel
 from teamvars.cli.client.options import (
     connected,
     ending_after,
-    offered,
     placed,
-    require_said,
     yes_option,
 )
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
@@ -160,11 +158,10 @@ def _entered(where: Where, target: Target, name: str | None, *, is_own: bool) ->
 
 
 @command
-@option("--address", "Only of this service.", "at")
-@option("--account", "Only of this account.", "name", shell_complete=offered("account"))
 @flag("--all", "Of all services and accounts.", "all_")
 @flag("--local", "Revoke nothing: only forget it here.")
-def logout(at: str | None, name: str | None, all_: bool, local: bool) -> None:
+@placed()
+def logout(where: Where, all_: bool, local: bool) -> None:
     """Revoke the token of a login, and forget it.
 
     It is revoked if you approved the login in a browser. A token that you pasted is only forgotten:
@@ -174,7 +171,7 @@ def logout(at: str | None, name: str | None, all_: bool, local: bool) -> None:
 
     Example: teamvars logout
     """
-    require_said({"address": at, "account": name})
+    at, name = where.address, where.account
     if bool(at) + bool(name) + all_ > 1:
         raise Misuse("Give one of --address, --account and --all.")
     settings = accounts.read(Settings)
@@ -185,21 +182,25 @@ def logout(at: str | None, name: str | None, all_: bool, local: bool) -> None:
     known = {one: settings.accounts[one] for one in names if one in settings.accounts}
     if not known:
         raise Failure(f"You are not logged in{' there' if at or name else ''}.")
-    failures = [_left(account, about, local=local) for account, about in known.items()]
+    travel = None if local else travel_of(where)
+    failures = [_left(account, about, travel) for account, about in known.items()]
     for failure in filter(None, failures):
         raise failure
 
 
-def _left(account: str, about: Account, *, local: bool) -> Failure | None:
-    """Forgets a token, once one that is this account's own was revoked; why it could not be."""
-    own = None if local else _own_token(account)
+def _left(account: str, about: Account, travel: Travel | None) -> Failure | None:
+    """Forgets a token, once one that is this account's own was revoked; why it could not be.
+    Without a way to travel none is.
+    """
+    own = None if travel is None else _own_token(account)
     if own is not None:
         service = address(about.address or account, "your settings")
         try:
-            named(f"{_LOGINS}:Service")(service, travel_of(Where()), None).revoke(own)
+            named(f"{_LOGINS}:Service")(service, travel, None).revoke(own)
         except Failure as failure:
+            which = f"--{'account' if about.address else 'address'} {account}"
             more = "The token is still stored. To only forget it here: teamvars logout --local"
-            return Failure(f"{failure} {more}", failure.code)
+            return Failure(f"{failure} {more} {which}", failure.code)
     accounts.forget(account)
     note(f"Logged out of {account}.{' The token is revoked.' if own else ''}")
     return None
