@@ -232,4 +232,7 @@ def test_a_new_variable_of_the_tool_is_called_as_hcp_terraform_calls_it(elsewher
     elsewhere.succeed(*new, "-w", "net*", "--yes")
     (found,) = elsewhere.succeed("vars", "search", "nowhere_yet", "--json").json
     assert found["category"] == "terraform"
+    for word in ("tool", "terraform"):
+        words = ("vars", "search", "nowhere_yet", "--category", word, "--json")
+        assert elsewhere.succeed(*words).json == [found]
     elsewhere.succeed(*new, "-w", "net*", "--yes", "--hcl")

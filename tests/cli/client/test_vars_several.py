@@ -1,6 +1,7 @@
 """`vars` of several workspaces at once, and what cannot be compared."""
 
 import json
+from collections.abc import Callable
 
 import httpx
 import pytest
@@ -9,6 +10,7 @@ from teamvars.cli.client.api import Api
 from teamvars.cli.client.changes import How, Work, carried_out
 from teamvars.cli.client.contents import Contents, Owner
 from tests.cli.client.conftest import Service
+from tests.cli.client.stubs import Answer, answering
 from tests.cli.client.test_vars import values
 from tests.cli.client.test_vars_files import file
 from tests.support.desk import Desk
@@ -145,10 +147,94 @@ def test_what_a_key_is_in_many_workspaces_is_asked_once(desk: Desk) -> None:
     asked = [line.partition(":")[0].partition("?")[0] for line in done.err.splitlines()]
     reads = [line.rpartition("/")[2] for line in asked if line.startswith("GET /")]
     assert reads == ["workspaces", "vars"]
+    shown = desk.succeed("vars", "get", "KEY", *BOTH, "--debug")
+    assert [line.split() for line in shown.out.splitlines()] == [
+        ["network", "KEY", "env", "3"],
+        ["payments", "KEY", "env", "3"],
+    ]
+    assert shown.err.count("GET /") == 2
     gone = desk.succeed("vars", "unset", "KEY", *BOTH, "--yes")
     assert gone.err.count("-  KEY") == 2
     # The beginning of keys is no key.
     assert desk.run("vars", "unset", "O*", *BOTH, "--yes").err.count("OTHER") == 0
+
+
+NAMES = [f"w-{number}" for number in range(40)]
+
+
+class Many:
+    """A service of many workspaces without variables; each apply, in a workspace by its name, of
+    an item, is answered as the test says.
+    """
+
+    def __init__(self, answer: Callable[[str, dict[str, str]], Answer]) -> None:
+        self._answer = answer
+        self.applies = 0
+
+    def tell(self, path: str, sent: bytes) -> Answer:
+        """What it says to a request."""
+        if sent:
+            self.applies += 1
+            (item,) = json.loads(sent)["data"]
+            return self._answer(path.split("/")[4], item["attributes"])
+        if "/vars?" in path:
+            return 200, {"data": [], "links": {"next": None}}
+        return 200, {"data": [{"id": name, "attributes": {"name": name}} for name in NAMES]}
+
+
+DONE: Answer = 200, {"meta": {"results": []}}
+
+
+def set_everywhere(stranger: Desk, service: Many, *more: str) -> tuple[int, list[str]]:
+    """The exit code of setting a variable there, and what is said."""
+    with answering(service.tell) as url:
+        desk = stranger.having(address=url, token="tvu_any", organization="acme")
+        done = desk.run("vars", "set", "A=1", "-w", "w-*", "--yes", *more)
+    return done.code, done.err.splitlines()
+
+
+def refused(pointer: str | None = None) -> dict[str, object]:
+    """The document of a refusal."""
+    return {"errors": [{"code": "any", "detail": "It is refused.", "source": {"pointer": pointer}}]}
+
+
+def test_what_fails_is_listed_at_the_end_and_what_is_wrong_once(stranger: Desk) -> None:
+    service = Many(lambda name, _: DONE if name == NAMES[-1] else (422, refused()))
+    code, lines = set_everywhere(stranger, service)
+    assert (code, service.applies) == (7, 40)
+    assert lines[-4:] == [
+        "w-39: 1 created.",
+        f"{', '.join(NAMES[:-1])}: failed, and nothing was changed there.",
+        "It is refused.",
+        "teamvars: 39 of 40 workspaces failed. Run the command again to do the rest.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "told"), [(401, 4, "does not take the token"), (520, 12, "Nobody knows")]
+)
+def test_nothing_more_is_tried_once_the_token_has_ended_or_the_service_has_gone(
+    stranger: Desk, status: int, code: int, told: str
+) -> None:
+    service = Many(lambda *_: (status, refused() if status < 500 else {}))
+    ended, lines = set_everywhere(stranger, service)
+    assert ended == code
+    assert sum(told in line for line in lines) == 1
+    assert "It was not tried after that." in lines
+    assert "40 of 40 workspaces failed" in lines[-1]
+    assert service.applies <= 8  # as many are under way at a time
+
+
+def test_how_a_service_calls_the_tools_own_variables_is_not_found_out_in_each_workspace(
+    stranger: Desk,
+) -> None:
+    def answer(_: str, said: dict[str, str]) -> Answer:
+        is_known = said["category"] == "terraform"
+        return DONE if is_known else (422, refused("/data/0/attributes/category"))
+
+    service = Many(answer)
+    assert set_everywhere(stranger, service, "--category", "tool")[0] == 0
+    assert 40 < service.applies <= 48  # once on each connection
 
 
 class Closed(Api):

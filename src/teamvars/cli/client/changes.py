@@ -5,8 +5,6 @@ one request for each.
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from queue import SimpleQueue
-from threading import Thread
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -17,6 +15,7 @@ from teamvars.cli.client.api.errors import ApiError, says
 from teamvars.cli.client.api.sending import end_unknown
 from teamvars.cli.client.contents import SETS, TERRAFORM, Contents, contents_of
 from teamvars.cli.client.options import dry_run_option, yes_option
+from teamvars.cli.client.together import with_each
 from teamvars.cli.exits import DIFFERENCES, ERROR, NOT_FOUND, UNKNOWN_OUTCOME, Failure
 from teamvars.cli.options import Function, json_option, together
 from teamvars.cli.output import Row, aligned, note, show
@@ -38,9 +37,6 @@ NO_EFFECTS: Resource = {"gaining": 0, "changing": 0, "losing": 0, "workspaces": 
 
 Show = Callable[[str | None], str]
 _ATTEMPTS = 5
-_AT_ONCE = 8
-"""Of how many workspaces the changes are under way: as many as a service works on for one caller
-while there are others."""
 _STALE = "precondition_failed"
 _VERSIONED = "/meta/versioned"
 """What a service refuses that is older than this command."""
@@ -149,8 +145,8 @@ def compare(
 
 
 def in_full(value: str | None) -> str:
-    """A value for standard output, on one line: as `glance` on a terminal, else all of it."""
-    return glance(value) if value is None or sys.stdout.isatty() else escaped(value)
+    """A value for standard output: as `glance` on a terminal, else all of it."""
+    return glance(value) if value is None or sys.stdout.isatty() else value
 
 
 def glance(value: str | None) -> str:
@@ -169,7 +165,7 @@ def number(count: int, one: str) -> str:
 def change_row(change: Change, category: str, show: Show = glance) -> Row:
     """What becomes of a variable; a value that is, or will be, sensitive is not shown, and neither
     is one that is hidden."""
-    return SIGNS[change.outcome], escaped(change.key), category, _said(change, show)
+    return SIGNS[change.outcome], change.key, category, _said(change, show)
 
 
 def _said(change: Change, show: Show) -> str:
@@ -213,7 +209,7 @@ class Work(NamedTuple):
 def effect_rows(effects: Resource) -> list[Row]:
     """What workspaces would get: each with what becomes of a key."""
     return [
-        (escaped(one["name"]), verb, escaped(key))
+        (one["name"], verb, key)
         for one in effects["workspaces"]
         for verb in ("gains", "changes", "loses")
         for key in one[verb]
@@ -259,6 +255,8 @@ def _answered(api: Api, work: Work, *, dry_run: bool) -> Resource:
 
 def _spoken(api: Api, work: Work, *, dry_run: bool) -> Resource:
     """Sends it in the service's words; names the keys that are refused."""
+    if api.says_terraform:
+        work = work._replace(there=work.there._replace(tool=TERRAFORM))
     try:
         return _sent(api, work, dry_run=dry_run)
     except ApiError as error:
@@ -268,7 +266,8 @@ def _spoken(api: Api, work: Work, *, dry_run: bool) -> Resource:
         if work.there.tool == TERRAFORM or not is_of_category:
             raise error.about(_keys_at_fault(work, error)) from None
     # What was read does not tell how the service calls its own variables where there are none.
-    return _sent(api, work._replace(there=work.there._replace(tool=TERRAFORM)), dry_run=dry_run)
+    api.says_terraform = True
+    return _spoken(api, work, dry_run=dry_run)
 
 
 def refuse_older(api: Api, error: ApiError) -> None:
@@ -424,53 +423,32 @@ def carried_out(api: Api, work: Sequence[Work], how: How) -> tuple[list[Resource
         return _told(work[0], send(api, work[0], dry_run=how.dry_run), how), []
     results: list[Resource] = []
     failures: list[Failure] = []
+    names: dict[tuple[int, str], list[str]] = {}
+    """Of the workspaces that fail alike."""
+    api.announce()
+    sent = with_each(api, work, lambda own, one: send(own, one, dry_run=how.dry_run))
     try:
-        for one, made in zip(work, _sent_together(api, work, dry_run=how.dry_run), strict=True):
+        for one, made in zip(work, sent, strict=True):
             if isinstance(made, Failure):
                 failures.append(made)
-                is_known = made.code != UNKNOWN_OUTCOME
-                what = "failed, and nothing was changed there" if is_known else "nobody knows"
-                note(f"{one.there.name}: {what}.\n{made}")
+                names.setdefault((made.code, str(made)), []).append(one.there.name)
             else:
                 results += _told(one, made, how)
     except KeyboardInterrupt:
         if how.dry_run:
             raise
         end_unknown()  # of those that are under way
+    finally:
+        for (code, text), those in names.items():
+            is_known = code != UNKNOWN_OUTCOME
+            what = "failed, and nothing was changed there" if is_known else "nobody knows"
+            note(f"{', '.join(those)}: {what}.\n{text}")
     return results, failures
 
 
 def _told(work: Work, made: list[Resource], how: How) -> list[Resource]:
     note(f"{work.there.name}: {counted(work.changes, is_done=not how.dry_run)}.")
     return [{**work.there.told, **result} for result in made]
-
-
-def _sent_together(
-    api: Api, work: Sequence[Work], *, dry_run: bool
-) -> Iterator[list[Resource] | Failure]:
-    """What `send` makes of each, in their order. Some are under way at a time, each on a connection
-    of its own.
-    """
-    outcomes: list[SimpleQueue[list[Resource] | BaseException]] = [SimpleQueue() for _ in work]
-    waiting = iter(list(zip(work, outcomes, strict=True)))
-
-    def send_next() -> None:
-        own = None
-        for one, outcome in waiting:
-            try:
-                own = own or api.beside()
-                outcome.put(send(own, one, dry_run=dry_run))
-            except BaseException as error:  # whatever it is, somebody waits for it
-                outcome.put(error)
-
-    api.announce()
-    for _ in range(min(_AT_ONCE, len(work))):
-        Thread(target=send_next, daemon=True).start()
-    for outcome in outcomes:
-        made = outcome.get()
-        if isinstance(made, BaseException) and not isinstance(made, Failure):
-            raise made
-        yield made
 
 
 def require_none(failures: Sequence[Failure], of: str) -> None:

@@ -15,7 +15,7 @@ from teamvars.cli.exits import DIFFERENCES
 from teamvars.cli.options import OneOf, argument, command, flag, json_option, option
 from teamvars.cli.output import Row, note, show
 from teamvars.domain.key_names import says_secret
-from teamvars.domain.names import escaped, is_name
+from teamvars.domain.names import is_name
 from teamvars.domain.variables import Variable
 from teamvars.kernel import Discreet
 from teamvars.kernel.variables import Category
@@ -137,7 +137,7 @@ def _row(sides: Sides, pair: Pair) -> Row:
     more = [name for name in pair.differs if name != "value"]
     return (
         _SIGNS[pair.relation],
-        escaped(pair.key),
+        pair.key,
         sides.a.word(pair.category),
         _shown(sides, pair, pair.a),
         _shown(sides, pair, pair.b),

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 from teamvars.cli.client.api import Api, Resource, at, by_name_or_id
 from teamvars.cli.client.api.errors import ApiError, says
 from teamvars.cli.client.api.targets import WORKSPACE_FLAG
+from teamvars.cli.client.together import with_all
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.output import Row, note
 from teamvars.domain.names import is_name
@@ -21,7 +22,7 @@ TERRAFORM = "terraform"
 
 
 WORKSPACES, SETS = "workspaces", "varsets"
-SET_NAME = "varset-name"
+SET_NAME, OF_CATEGORY = "varset-name", "filter[category]"
 _PAGE = "100"
 _DAMAGED = "damaged_value"
 _FIELDS = (*ATTRIBUTES, "version-id")
@@ -177,45 +178,37 @@ def owners_for(api: Api) -> list[Owner]:
 
 def all_contents(api: Api) -> list[Contents]:
     """What each of the workspaces that a command is for holds, or the set."""
-    return [contents_of(api, owner) for owner in owners_for(api)]
+    return with_all(api, owners_for(api), contents_of)
 
 
-def contents_with(api: Api, keys: Sequence[str]) -> list[Contents]:
+def contents_to_change(api: Api, keys: Sequence[str]) -> list[Contents]:
     """The same, of which only variables with these keys matter: those of many workspaces are asked
     for together. Of values that are damaged it says so, and none is read: others can take their
     place.
     """
+    return _contents_with(api, keys, [name for name in _FIELDS if name != "value"])
+
+
+def contents_to_show(api: Api, key: str) -> list[Contents]:
+    """The same of one key. Fails where its value is damaged, and says so of others."""
+    return _contents_with(api, [key], _FIELDS)
+
+
+def _contents_with(api: Api, keys: Sequence[str], beside: Sequence[str]) -> list[Contents]:
+    """`beside` damaged values, these fields alone."""
     # What is no key, or ends as the beginning of keys does, is nothing to look for.
     is_whole = not is_for_several(api) or any(key.endswith("*") or key_faults(key) for key in keys)
     try:
-        return all_contents(api) if is_whole else _contents_with(api, keys, _FIELDS)
+        return all_contents(api) if is_whole else _found_with(api, keys, _FIELDS)
     except ApiError as refused:
-        unread = [name for name in _FIELDS if name != "value"]
-        return _beside_damaged(api, keys, unread, refused)
-
-
-def contents_to_show(api: Api, key: str) -> Contents:
-    """What the one workspace or set holds, of which only variables with this key matter. Fails
-    where one of these is damaged, and says so of others.
-    """
-    try:
-        return contents_of(api)
-    except ApiError as refused:
-        (found,) = _beside_damaged(api, [key], _FIELDS, refused)
+        if not says(refused.faults, _DAMAGED):
+            raise
+        found = _found_with(api, keys, beside)
+        note(str(refused))
         return found
 
 
-def _beside_damaged(
-    api: Api, keys: Sequence[str], fields: Sequence[str], refused: ApiError
-) -> list[Contents]:
-    if not says(refused.faults, _DAMAGED):
-        raise refused
-    found = _contents_with(api, keys, fields)
-    note(str(refused))
-    return found
-
-
-def _contents_with(api: Api, keys: Sequence[str], fields: Sequence[str]) -> list[Contents]:
+def _found_with(api: Api, keys: Sequence[str], fields: Sequence[str]) -> list[Contents]:
     owners = owners_for(api)
     found: defaultdict[tuple[str, str], list[Resource]] = defaultdict(list)
     for key in dict.fromkeys(keys):
@@ -232,7 +225,7 @@ def _contents_with(api: Api, keys: Sequence[str], fields: Sequence[str]) -> list
 
 def searched(api: Api, query: Mapping[str, str], fields: Sequence[str]) -> Iterator[Resource]:
     """These attributes of what is found, and of whom it is, page by page; a page may be empty
-    before the last.
+    before the last. The category `tool` may be called otherwise there.
     """
     fields = [*fields, "workspace-name", SET_NAME]
     cursor: str | None = None
@@ -248,10 +241,14 @@ def searched(api: Api, query: Mapping[str, str], fields: Sequence[str]) -> Itera
         try:
             document = api.get(path).document
         except ApiError as refused:
-            if SET_NAME not in fields or not any(SET_NAME in f.detail for f in refused.faults):
+            said = "".join(fault.detail for fault in refused.faults)
+            if SET_NAME in fields and SET_NAME in said:
+                # An older service, which has no variable sets and does not know the field.
+                fields = [field for field in fields if field != SET_NAME]
+            elif query.get(OF_CATEGORY) == Category.TOOL and OF_CATEGORY in said:
+                query = {**query, OF_CATEGORY: TERRAFORM}
+            else:
                 raise
-            # An older service, which has no variable sets and does not know the field.
-            fields = [field for field in fields if field != SET_NAME]
             continue
         for one in document["data"]:
             yield {SET_NAME: "", **one["attributes"], "id": one["id"]}

@@ -12,7 +12,6 @@ from teamvars.cli.client.deliveries import names
 from teamvars.cli.client.environments import chosen
 from teamvars.cli.client.jobs import Asked, Place
 from teamvars.cli.output import Fields, Row, note
-from teamvars.domain.names import escaped
 from teamvars.domain.runners import RunnerStatus
 from teamvars.kernel.variables import Category
 
@@ -46,9 +45,7 @@ def explained(api: Api, only: Sequence[str]) -> Told:
         told = {"key": one.key, "category": one.category, "source": one.source}
         fields.append({**told, "to-you": not one.sensitive, "runners": to})
         handed = ", ".join([*([] if one.sensitive else ["you"]), *to]) or "nobody"
-        rows.append(
-            (one.key, _form(one.category), f"from {escaped(one.source)}", f"handed to {handed}")
-        )
+        rows.append((one.key, _form(one.category), f"from {one.source}", f"handed to {handed}"))
     return fields, rows
 
 

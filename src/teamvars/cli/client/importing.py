@@ -37,7 +37,6 @@ from teamvars.cli.exits import DIFFERENCES, Misuse
 from teamvars.cli.options import command, json_option
 from teamvars.cli.output import Row, note, show
 from teamvars.domain.applies import Outcome
-from teamvars.domain.names import escaped
 from teamvars.kernel.variables import Category
 
 _UNKNOWN = "sensitive, cannot be compared"
@@ -150,7 +149,7 @@ def _row(there: Contents, change: Change) -> Row:
     """A change for people, the workspace first."""
     word = there.word(change.category)
     if change.is_unknown:
-        return there.name, "?", escaped(change.key), word, _UNKNOWN
+        return there.name, "?", change.key, word, _UNKNOWN
     return there.name, *change_row(change, word, in_full)
 
 

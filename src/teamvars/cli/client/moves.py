@@ -109,7 +109,7 @@ class Step(Discreet, frozen=True):
         if more := tags.more(self.tags, _tags(self.there)):
             said.append(f"tags {' '.join(more)}")
         sign, what = "~" if self.there else "+", _CALLED[self.thing.type]
-        return sign, what, escaped(self.thing.name), ", ".join(map(escaped, said))
+        return sign, what, self.thing.name, ", ".join(said)
 
 
 class OfOwner(NamedTuple):
@@ -360,6 +360,6 @@ def told(plan: Plan) -> Sequence[tuple[str, str, str, str]]:
     rows = [one.told for one in plan.steps]
     for thing, _, changes in plan.variables:
         for outcome in dict.fromkeys(change.outcome for change in changes):
-            keys = [escaped(change.key) for change in changes if change.outcome is outcome]
+            keys = [change.key for change in changes if change.outcome is outcome]
             rows.append((SIGNS[outcome], "variables", _name(thing), " ".join(keys)))
     return rows

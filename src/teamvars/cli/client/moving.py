@@ -184,7 +184,7 @@ def _carry_out(api: Api, here: Holdings, planned: Plan) -> None:
     with telling("What was made before stays. Run the command again to do the rest."):
         for count, step in enumerate(planned.steps, 1):
             mover.carry_out(step)
-            note(f"{count} of {len(planned.steps)}: {' '.join(step.told[:3])}")
+            note(f"{count} of {len(planned.steps)}: {escaped(' '.join(step.told[:3]))}")
         work = [mover.work(one) for one in planned.variables]
         _, failures = carried_out(api, work, How())
         require_none(failures, f"{len(work)} workspaces and sets")

@@ -17,7 +17,7 @@ from teamvars.cli.client.options import (
 )
 from teamvars.cli.exits import DIFFERENCES
 from teamvars.cli.options import argument, command, json_option, option
-from teamvars.cli.output import Row, note, show
+from teamvars.cli.output import Row, aligned, note, show
 from teamvars.domain.names import escaped
 
 _SHOWN = {
@@ -125,8 +125,8 @@ def move(where: Where, name: str, workspaces: Sequence[str], dry_run: bool, yes:
         if names:
             note(f"{_OF_SETS[name]}: {', '.join(map(escaped, names))}.")
     if not dry_run:
-        for row in _rows(changes):
-            note("  ".join(str(cell) for cell in row))
+        for line in aligned(_rows(changes)):
+            note(line)
         if unseen:
             note(f"Access of {number(unseen, 'team')} that you do not see changes too.")
         if coming:
@@ -158,7 +158,7 @@ def _rows(changes: Sequence[Resource]) -> list[Row]:
         gains = its["before"] == "none" or its["after"] == "write"
         access = f"{its['before']} -> {its['after']}"
         count = number(its["workspaces"], "workspace")
-        found.append(("+" if gains else "-", escaped(its["team"]), access, count))
+        found.append(("+" if gains else "-", its["team"], access, count))
     return found
 
 
@@ -169,4 +169,4 @@ def _show(one: Resource) -> None:
 
 def _row(one: Resource) -> Row:
     counts = number(one["workspaces"], "workspace"), number(one["teams"], "team")
-    return escaped(one["name"]), one["id"], *counts
+    return one["name"], one["id"], *counts

@@ -10,7 +10,6 @@ from teamvars.cli.client.options import connected, require_said
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import command, flag, json_option, option
 from teamvars.cli.output import Row, show
-from teamvars.domain.names import escaped
 
 _DAYS = 90
 
@@ -83,11 +82,11 @@ def _row(one: Resource) -> Row:
     versions = len(one["versions"]) + len(one["earlier"])
     return (
         one["delivered-at"],
-        escaped(one["runner-name"] or one["runner"]),
-        escaped(one["workspace-name"] or one["workspace"]),
+        one["runner-name"] or one["runner"],
+        one["workspace-name"] or one["workspace"],
         number(versions, "variable"),
-        escaped(", ".join(_warnings(one)) or one["runner-status"]),
-        escaped(one["run-link"] or "-"),
+        ", ".join(_warnings(one)) or one["runner-status"],
+        one["run-link"] or "-",
     )
 
 

@@ -25,7 +25,6 @@ from teamvars.cli.client.options import (
 from teamvars.cli.exits import DIFFERENCES, Misuse
 from teamvars.cli.options import argument, command, flag, json_option, option, together
 from teamvars.cli.output import Row, note, show
-from teamvars.domain.names import escaped
 
 _SHOWN = {
     "name": "name",
@@ -79,7 +78,7 @@ def _row(one: Resource) -> Row:
     if one["projects"]:
         reach = f"{number(one['projects'], 'project')}, {reach}"
     kind = "priority" if one["priority"] else ""
-    return escaped(one["name"]), one["id"], reach, number(one["variables"], "variable"), kind
+    return one["name"], one["id"], reach, number(one["variables"], "variable"), kind
 
 
 @command
@@ -100,10 +99,10 @@ def show_(api: Api, name: str) -> None:
         for type_ in ("workspaces", "projects")
     )
     rows: list[Row] = [
-        ("variable", escaped(one["key"]), one["category"], in_full(one["value"]))
+        ("variable", one["key"], one["category"], in_full(one["value"]))
         for one in (each["attributes"] for each in variables)
     ]
-    rows += [("project", escaped(name), "", "") for name in projects]
+    rows += [("project", name, "", "") for name in projects]
     rows += [("workspace", name, "", "") for name in workspaces]
     if found["attributes"]["global"]:
         rows.append(("workspace", "all (global)", "", ""))

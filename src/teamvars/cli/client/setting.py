@@ -31,8 +31,8 @@ from teamvars.cli.client.contents import (
     Contents,
     category_of,
     contents_of,
+    contents_to_change,
     contents_to_show,
-    contents_with,
     is_for_several,
     owner_for,
     set_owner,
@@ -111,7 +111,7 @@ def set_(
     api = connect(where)
     api.announce()
     values = {key: _asked(key, file) if value is None else value for key, value in entries.items()}
-    founds = contents_with(api, list(entries))
+    founds = contents_to_change(api, list(entries))
     _refuse_arguments(entries, founds)
 
     hidden = secret_keys(founds) | {key for key, value in entries.items() if value is None}
@@ -197,7 +197,7 @@ def _told_of(
     api = connect(where)
     api.announce()
     may_lack = is_for_several(api)
-    founds = contents_with(api, keys)
+    founds = contents_to_change(api, keys)
     for key in keys if may_lack else ():
         if not any(found.has(key, of) for found in founds):
             note(f"None of these workspaces has a variable {escaped(key)}.")
@@ -272,7 +272,7 @@ def edit(api: Api, key: str, category: str | None, allow_disk: bool) -> None:
 
     Example: EDITOR=true teamvars vars edit LOG_LEVEL
     """
-    found = contents_to_show(api, key)
+    (found,) = contents_to_show(api, key)
     variable = found.one(key, category_of(category))
     api.announce()
     is_code = variable.hcl and variable.category is Category.TOOL
@@ -360,9 +360,7 @@ def copy(
     api.announce()
     path = target.path("actions", "copy")
     planned, effects = _copied(api, path, document, dry_run=True)
-    rows = [
-        (SIGNS[Outcome(one["outcome"])], escaped(one["key"]), one["category"]) for one in planned
-    ]
+    rows = [(SIGNS[Outcome(one["outcome"])], one["key"], one["category"]) for one in planned]
     for line in aligned([*rows, *effect_rows(effects)]) if rows else [NOTHING]:
         note(line)
     if is_felt(effects):

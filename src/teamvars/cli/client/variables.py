@@ -11,8 +11,10 @@ from teamvars.cli.client.api import Api, Resource, connect
 from teamvars.cli.client.api.targets import WORKSPACE_FLAG, Where
 from teamvars.cli.client.changes import SENSITIVE, in_full
 from teamvars.cli.client.contents import (
+    OF_CATEGORY,
     SET_NAME,
     Contents,
+    Owner,
     all_contents,
     category_of,
     contents_to_show,
@@ -32,6 +34,7 @@ from teamvars.cli.client.options import (
     placed,
     require_said,
 )
+from teamvars.cli.client.together import with_all
 from teamvars.cli.exits import INVALID, NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import argument, command, flag, json_option, option, wants_json
 from teamvars.cli.output import Row, note, say_text, show
@@ -68,7 +71,7 @@ def list_(api: Api, category: str | None, effective: bool) -> None:
 def _list_effective(api: Api, category: Category | None) -> None:
     """Lists what workspaces get: below each variable that counts, those that do not."""
     refuse_set(api)
-    found = [one for each in owners_for(api) for one in gotten(api, each)]
+    found = [one for many in with_all(api, owners_for(api), gotten) for one in many]
     wanted = [one for one in found if category in (None, category_of(one["category"]))]
     rows = shown_in(api, (row for one in wanted for row in _effective_rows(one)))
     show(wanted, rows, empty="No variable reaches it.")
@@ -76,24 +79,23 @@ def _list_effective(api: Api, category: Category | None) -> None:
 
 def _effective_rows(one: Resource) -> Iterator[Row]:
     """The workspace first."""
-    key = escaped(one["key"])
     yield (
         one["workspace"],
-        key,
+        one["key"],
         one["category"],
         in_full(one["value"]),
         f"from {_source(one)}",
     )
     for other in one["overrides"]:
         told = f"not {in_full(other['value'])}", f"from {_source(other)}"
-        yield (one["workspace"], f"  {key}", one["category"], *told)
+        yield (one["workspace"], f"  {one['key']}", one["category"], *told)
 
 
 def _source(one: Resource) -> str:
     """The workspace or the set that a variable is from, and at which level."""
     source = one["source"]
     kind = "workspace" if source["type"] == "workspaces" else "variable set"
-    return f"{kind} {escaped(source['name'])} ({one['level']})"
+    return f"{kind} {source['name']} ({one['level']})"
 
 
 @command
@@ -147,7 +149,7 @@ def get(where: Where, key: str, category: str | None, plain: bool, evaluated: bo
             raise Misuse("--plain and --evaluated show one value, of one workspace.")
         _get_all(api, key, category_of(category))
         return
-    found = contents_to_show(api, key)
+    (found,) = contents_to_show(api, key)
     variable = found.one(key, category_of(category))
     if plain:
         say_text(_value(variable))
@@ -161,12 +163,11 @@ def get(where: Where, key: str, category: str | None, plain: bool, evaluated: bo
 
 def _get_all(api: Api, key: str, category: Category | None) -> None:
     """Shows the variable of each workspace; says which have none, and fails where none has."""
-    founds = all_contents(api)
-    having = [found for found in founds if found.has(key, category)]
+    founds = contents_to_show(api, key)
     for found in founds:
-        if found not in having:
+        if not found.has(key, category):
             note(f"{found.name} has no variable {escaped(key)}.")
-    pairs = [(found, found.one(key, category)) for found in having]
+    pairs = [(found, found.one(key, category)) for found in founds if found.has(key, category)]
     show([*starmap(_attributes, pairs)], starmap(_row, pairs))
     if not pairs:
         raise Failure(f"None of these has a variable {key}.", NOT_FOUND)
@@ -197,16 +198,16 @@ def _row(found: Contents, variable: Variable) -> Row:
     """The workspace first."""
     return (
         found.name,
-        escaped(variable.key),
+        variable.key,
         found.word(variable.category),
         "hcl" if variable.hcl else "",
         in_full(variable.value),
-        escaped(variable.description),
+        variable.description,
     )
 
 
 def _told(value: str | bool | None) -> str:
-    return escaped(value) if isinstance(value, str) else _SAID[value]
+    return value if isinstance(value, str) else _SAID[value]
 
 
 def _evaluated(variable: Variable, value: str) -> str:
@@ -254,7 +255,7 @@ def search(
     filters = {
         "filter[key]": key,
         "q": part,
-        "filter[category]": category,
+        OF_CATEGORY: category_of(category),
         "filter[sensitive]": None if sensitive is None else str(sensitive).lower(),
     }
     workspace = api.target.workspace
@@ -274,8 +275,8 @@ def search(
 def _found_row(one: Resource) -> Row:
     kinds = " ".join(name for name in ("hcl", "sensitive") if one[name])
     value = in_full(one["value"]) if "value" in one and not one["sensitive"] else ""
-    name = one["workspace-name"] or escaped(f"set {one[SET_NAME]}")
-    return escaped(one["key"]), name, one["category"], kinds, value
+    name = one["workspace-name"] or f"set {one[SET_NAME]}"
+    return one["key"], name, one["category"], kinds, value
 
 
 @command
@@ -290,11 +291,13 @@ def history(api: Api, key: str, limit: int) -> None:
 
     Example: teamvars vars history LOG_LEVEL
     """
-    found: list[Resource] = []
-    for each in owners_for(api):
+
+    def events(own: Api, each: Owner) -> list[Resource]:
         path = each.path("audit-events", query={"filter[key]": key})
-        events = islice(api.pages(path), limit)
-        found += [{each.noun: each.name, **one["attributes"]} for one in events]
+        told = islice(own.pages(path), limit)
+        return [{each.noun: each.name, **one["attributes"]} for one in told]
+
+    found = [one for many in with_all(api, owners_for(api), events) for one in many]
     # Of one workspace they come in the right order, which their times alone would not tell.
     if is_for_several(api):
         found.sort(key=lambda event: str(event["created-at"]), reverse=True)
@@ -311,9 +314,9 @@ def _event_row(event: Resource) -> Row:
     return (
         event.get("workspace", ""),
         event["created-at"][:19].replace("T", " "),
-        escaped(event["actor-name"] or f"{actor['type']} {actor['id']}"),
+        event["actor-name"] or f"{actor['type']} {actor['id']}",
         event["action"].rpartition(".")[2],
         details.get("category", ""),
-        escaped(", ".join(changed)),
-        f"({escaped(token)})" if token else "",
+        ", ".join(changed),
+        f"({token})" if token else "",
     )
