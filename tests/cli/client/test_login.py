@@ -339,6 +339,12 @@ def test_who_logs_out_of_an_empty_name_stays_logged_in(desk: Desk, option: str) 
     desk.succeed("whoami")
 
 
+def test_no_token_on_standard_input_is_told_as_such(stranger: Desk, service: Service) -> None:
+    for given in ("", "\n"):
+        done = stranger.run("login", "--address", service.url, given=given)
+        assert (done.code, done.err) == (2, "teamvars: There is no token on standard input.\n")
+
+
 def test_who_is_logged_in_nowhere_is_told_so(stranger: Desk) -> None:
     done = stranger.run("logout")
     assert (done.code, done.err) == (1, "teamvars: You are not logged in.\n")

@@ -236,3 +236,10 @@ def test_a_new_variable_of_the_tool_is_called_as_hcp_terraform_calls_it(elsewher
         words = ("vars", "search", "nowhere_yet", "--category", word, "--json")
         assert elsewhere.succeed(*words).json == [found]
     elsewhere.succeed(*new, "-w", "net*", "--yes", "--hcl")
+
+
+def test_a_file_of_an_unknown_format_is_refused_with_those_there_are(network: Desk) -> None:
+    for path in ("-", file(network, "variables.txt", "A=1\n")):
+        done = network.run("vars", "import", path, "--yes", given="A=1\n")
+        told = f"teamvars: The format of {path} is unknown. Give --format, one of dotenv, "
+        assert (done.code, done.err) == (2, f"{told}tfvars, json, yaml.\n")

@@ -92,7 +92,8 @@ def _format(path: str) -> Format:
         return Format.DOTENV
     found = _ENDINGS.get(Path(name).suffix)
     if found is None:
-        raise Misuse(f"The format of {path} is unknown. Give --format.")
+        known = ", ".join(Format)
+        raise Misuse(f"The format of {path} is unknown. Give --format, one of {known}.")
     return found
 
 

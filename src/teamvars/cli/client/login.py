@@ -224,7 +224,9 @@ def _typed(service: Address) -> str | None:
     """The token that somebody gives; None: they would rather approve it in a browser."""
     question = f"Token for {service}, or Enter to log in with your browser: "
     given = asking.secret(question, _MOST_BYTES).strip()
-    return None if not given and asking.is_terminal() else given
+    if not given and not asking.is_terminal():
+        raise Misuse("There is no token on standard input.")
+    return given or None
 
 
 def _approved(service: Address, travel: Travel, how: How) -> str:
