@@ -156,6 +156,15 @@ def test_a_workspace_that_is_not_there_is_named(desk: Desk, office: str) -> None
     assert "teamvars link --workspace" in desk.succeed("link").err
 
 
+@pytest.mark.parametrize("words", ["workspace list", "team list", "vars search A", "set create A"])
+def test_an_organization_that_is_not_there_is_told_with_where_it_comes_from(
+    desk: Desk, words: str
+) -> None:
+    refused = desk.having(organization="nowhere").run(*words.split())
+    assert refused.code == 5
+    assert "Check the organization: it is nowhere, from TEAMVARS_ORGANIZATION." in refused.err
+
+
 def test_no_workspace_is_said_to_be_missing_by_what_is_no_service(stranger: Desk) -> None:
     with Attacker(404, b"<html>", {"Content-Type": "text/html"}) as other:
         desk = stranger.having(address=other.url, token="tvu_any", organization="acme")

@@ -50,6 +50,8 @@ _GRANTS = {
     "manage-membership": "a team of yours with 'manage-membership', or for 'owners' being in it",
     "owners": "membership of the team 'owners', or the organization's token",
 }
+_OF_ORGANIZATION = re.compile(r"[A-Z]+ /api/v2/organizations/[^/?]+/[^/?]+(\?|\Z)")
+"""A list of an organization, which is there whenever the organization is."""
 _BEFORE, _AFTER = 60, 20
 OUTCOME_UNKNOWN = "outcome_unknown"
 TRAIL_ALTERED = "trail_altered"
@@ -150,7 +152,10 @@ def _next(target: Target, request: str, status: int) -> list[str]:
         found = (word for pattern, word in _PERMISSIONS if re.match(pattern, request))
         return [f"This takes {_GRANTS[next(found, 'owners')]}. Ask an owner of the organization."]
     if status == 404:
-        organization = target.organization.value if target.organization else "the organization"
+        said = target.organization
+        if said is not None and _OF_ORGANIZATION.match(request):
+            return [f"Check the organization: it is {said.value}, from {said.origin}."]
+        organization = "the organization" if said is None else said.value
         return [f"Check its name, and what you see of {organization}: teamvars workspace list"]
     return [_NEXT[status]] if status in _NEXT else []
 
