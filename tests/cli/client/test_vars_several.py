@@ -220,7 +220,7 @@ def test_nothing_more_is_tried_once_the_token_has_ended_or_the_service_has_gone(
     ended, lines = set_everywhere(stranger, service)
     assert ended == code
     assert sum(told in line for line in lines) == 1
-    assert "It was not tried after that." in lines
+    assert "Not tried, after the failures above." in lines
     assert "40 of 40 workspaces failed" in lines[-1]
     assert service.applies <= 8  # as many are under way at a time
 

@@ -423,8 +423,7 @@ def carried_out(api: Api, work: Sequence[Work], how: How) -> tuple[list[Resource
         return _told(work[0], send(api, work[0], dry_run=how.dry_run), how), []
     results: list[Resource] = []
     failures: list[Failure] = []
-    names: dict[tuple[int, str], list[str]] = {}
-    """Of the workspaces that fail alike."""
+    names: dict[tuple[int, str], list[str]] = {}  # of the workspaces that fail alike
     api.announce()
     sent = with_each(api, work, lambda own, one: send(own, one, dry_run=how.dry_run))
     try:

@@ -195,7 +195,7 @@ def contents_to_show(api: Api, key: str) -> list[Contents]:
 
 
 def _contents_with(api: Api, keys: Sequence[str], beside: Sequence[str]) -> list[Contents]:
-    """`beside` damaged values, these fields alone."""
+    """`beside`: the fields that are read where a value is damaged."""
     # What is no key, or ends as the beginning of keys does, is nothing to look for.
     is_whole = not is_for_several(api) or any(key.endswith("*") or key_faults(key) for key in keys)
     try:

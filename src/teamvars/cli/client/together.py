@@ -50,7 +50,8 @@ def with_each(api: Api, those: Sequence[T], do: Callable[[Api, T], R]) -> Iterat
             except BaseException as error:  # whatever it is, somebody waits for it
                 outcome.put(error)
                 if isinstance(error, Failure) and error.code in _FOR_ALL:
-                    ended.append(Failure("It was not tried after that.", _FOR_ALL[error.code]))
+                    code = _FOR_ALL[error.code]
+                    ended.append(Failure("Not tried, after the failures above.", code))
 
     for _ in range(min(_AT_ONCE, len(those))):
         Thread(target=do_next, daemon=True).start()
