@@ -167,6 +167,9 @@ def test_a_token_that_cannot_be_revoked_stays_unless_it_is_to_be_forgotten(
     before = len(public.tokens())
     public.served.server.kill()
     try:
+        told = stranger.run("logout", "--all").err
+        assert "--local --account ci" in told
+        assert f"--local --address {public.url}" in told
         for words in (("--account", "ci"), ()):
             done = stranger.run("logout", *words)
             assert done.code == 11

@@ -183,9 +183,9 @@ def logout(where: Where, all_: bool, local: bool) -> None:
     if not known:
         raise Failure(f"You are not logged in{' there' if at or name else ''}.")
     travel = None if local else travel_of(where)
-    failures = [_left(account, about, travel) for account, about in known.items()]
-    for failure in filter(None, failures):
-        raise failure
+    tried = [_left(account, about, travel) for account, about in known.items()]
+    if failures := [failure for failure in tried if failure is not None]:
+        raise Failure("\n".join(map(str, failures)), failures[0].code)
 
 
 def _left(account: str, about: Account, travel: Travel | None) -> Failure | None:
