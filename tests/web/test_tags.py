@@ -9,6 +9,7 @@ import pytest
 from teamvars import pace
 from teamvars.changes import making
 from teamvars.domain.tags import MAX_NAME_CHARACTERS, MAX_TAGS
+from teamvars.storage.engines import postgres, sqlite_connection
 from teamvars.storage.engines.sqlite_connection import SqliteTransaction
 from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults
@@ -271,6 +272,10 @@ async def test_workspaces_are_found_by_their_tags(tenant: Tenant) -> None:
         "filter[tagged][0][key]=Env&filter[tagged][0][value]=": ["payments"],
         "filter[tagged][0][key]=Env&filter[tagged][7][key]=only": ["payments"],
         "filter[tagged][0][key]=Env&filter[tagged][1][key]=app": [],
+        "filter[tagged][0][key]=Env&filter[tagged][0][value]=eu&filter[tagged][1][key]=only": [
+            "payments"
+        ],
+        "filter[tagged][0][key]=Env&filter[tagged][0][value]=eu&filter[tagged][1][key]=app": [],
         "filter[tagged][0][key]=pair&filter[tagged][0][value]=a%3Db": ["payments"],
         "filter[tagged][0][key]=pair%3Da&filter[tagged][0][value]=b": [],
         "filter[tagged][0][key]=live": both,
@@ -283,6 +288,30 @@ async def test_workspaces_are_found_by_their_tags(tenant: Tenant) -> None:
     assert await listed(tenant, "search[tags]=live", "reader") == ["network"]
     assert await listed(tenant, "search[tags]=live&search[exclude-tags]=app", "reader") == []
     assert await listed(tenant, "search[tags]=live&sort=-name", "reader") == ["network"]
+
+
+async def test_by_however_many_tags_a_list_is_asked_for_no_further_statement_is_kept_in_memory(
+    tenant: Tenant,
+) -> None:
+    """Nor prepared: members would fill the memory of a worker, and have its loop to themselves."""
+
+    def kept() -> list[int]:
+        return [one.FRAGMENTS.render.cache_info().currsize for one in (postgres, sqlite_connection)]
+
+    async def ask(number: int) -> None:
+        keys = [f"filter[tagged][{n}][key]=k{n}" for n in range(2 * number)]
+        values = [f"filter[tagged][{n}][value]=v" for n in range(number)]
+        words = ",".join(f"w{n}" for n in range(number))
+        query = "&".join((*keys, *values))
+        assert await listed(tenant, f"{query}&search[tags]={words}") == []
+        projects = f"/organizations/{tenant.organization}/projects?{query}"
+        assert (await tenant.call("owner", "GET", projects)).json()["data"] == []
+
+    await ask(1)
+    before = kept()
+    for number in (2, 33):
+        await ask(number)
+    assert kept() == before
 
 
 @ON_SQLITE

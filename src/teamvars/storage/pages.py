@@ -64,6 +64,13 @@ def where(*asked: tuple[str, object]) -> tuple[str, list[object]]:
     return " AND ".join(numbered), [value for _, value in given]
 
 
+def for_each(condition: str) -> str:
+    """That a condition holds for each `its.value` of the JSON array of texts `$n`. However many
+    there are it is one text: each statement that there is stays in memory.
+    """
+    return f"NOT EXISTS (SELECT 1 FROM {{texts $n}} AS its WHERE NOT {condition})"
+
+
 def as_stored(column: str) -> str:
     """The number in a column by which pages go on. What is none is read as 0, as from a column, and
     so they would begin anew: SQLite has it behind all numbers.

@@ -1,6 +1,6 @@
 """Projects as rows, and which workspaces are in them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from teamvars.domain.access import Level, OrganizationAccess, ProjectAccess
 from teamvars.domain.errors import not_found
@@ -9,7 +9,7 @@ from teamvars.domain.pages import Page, Paged
 from teamvars.domain.projects import DEFAULT_NAME, SETTINGS, Project, ProjectSearch, default_project
 from teamvars.domain.teams import Right
 from teamvars.storage.database import Row, Statement, Transaction, each
-from teamvars.storage.pages import Reading, containing, where
+from teamvars.storage.pages import Reading, containing, for_each, where
 from teamvars.storage.tables import from_column
 
 _DEFAULT_OF = "'prj-' || substr(organizations.id, 5)"
@@ -101,7 +101,7 @@ async def find_visible(
         ("name_folded IN {each $n}", None if names is None else each(map(fold, names))),
         ("name_folded LIKE $n ESCAPE '!'", None if part is None else containing(part)),
         _of_seen(granted),
-        *(_tagged(key, value) for key, value in wanted.bindings),
+        *bound(wanted.bindings, _tagged),
     )
     order = "name_folded DESC" if wanted.is_reversed else "name_folded"
     return await _PROJECTS.paged(tx, f"WHERE {conditions}", order, args, page)
@@ -221,13 +221,23 @@ async def seen_among(
     return await _PROJECTS.every(tx, f"WHERE {condition} ORDER BY id", *args)
 
 
-def _tagged(key: str, value: str | None) -> tuple[str, object]:
-    """What makes a project one with that tag. Neither has a bar, so nothing else is written like
-    both.
+def bound(
+    bindings: Iterable[tuple[str, str | None]], tagged: Callable[[str], str]
+) -> Iterator[tuple[str, object]]:
+    """What makes something one that has all the bindings: a key, and unless that is None its value.
+    `tagged` says whether it has one of which that is so.
     """
-    said, asked = ("key", key) if value is None else ("key || '|' || value", f"{key}|{value}")
+    every = set(bindings)
+    keys = [key for key, value in every if value is None]
+    # Neither has a bar, so nothing else is written like both.
+    both = [f"{key}|{value}" for key, value in every if value is not None]
+    for said, texts in (("key", keys), ("key || '|' || value", both)):
+        yield for_each(tagged(f"{said} = its.value")), each(texts or None)
+
+
+def _tagged(condition: str) -> str:
     its = "SELECT 1 FROM project_tags WHERE project_tags.project_id = projects.id"
-    return f"EXISTS ({its} AND {said} = $n)", asked
+    return f"EXISTS ({its} AND {condition})"
 
 
 def _of_seen(owner: OrganizationAccess) -> tuple[str, object]:

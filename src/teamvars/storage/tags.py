@@ -9,8 +9,8 @@ from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tags import Tag, Tags, TagSearch
 from teamvars.domain.workspaces import WorkspaceSearch
 from teamvars.storage.database import Statement, Transaction, each
-from teamvars.storage.pages import Reading, containing, where
-from teamvars.storage.projects import PROJECT_OF, REACHED
+from teamvars.storage.pages import Reading, containing, for_each, where
+from teamvars.storage.projects import PROJECT_OF, REACHED, bound
 
 _OF_WORKSPACE = "workspace_tags WHERE workspace_tags.workspace_id = workspaces.id"
 _OF_ITS_PROJECT = f"project_tags WHERE project_tags.project_id = {PROJECT_OF}"
@@ -42,16 +42,13 @@ async def of_workspaces(tx: Transaction, workspace_ids: Collection[str]) -> Mapp
 
 def conditions(wanted: WorkspaceSearch) -> Iterator[tuple[str, object]]:
     """What makes a workspace one with the wanted tags, each with the value of its `$n`."""
-    for word in dict.fromkeys(map(fold, wanted.tags)):
-        yield _either("key_folded = $n"), word
-    if wanted.without:
-        words = each(map(fold, wanted.without))
-        yield f"NOT {_either(_AMONG)}", words
-    for key, value in wanted.bindings:
-        if value is None:
-            yield _either("key = $n"), key
-        else:  # neither has a bar, so nothing else is written like both
-            yield _either("key || '|' || value = $n"), f"{key}|{value}"
+    yield for_each(_either("key_folded = its.value")), _words(wanted.tags)
+    yield f"NOT {_either(_AMONG)}", _words(wanted.without)
+    yield from bound(wanted.bindings, _either)
+
+
+def _words(said: Iterable[str]) -> str | None:
+    return each({*map(fold, said)} or None)
 
 
 def _either(condition: str) -> str:
