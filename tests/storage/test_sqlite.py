@@ -501,6 +501,7 @@ async def test_queries_are_refused_while_the_file_is_away_and_answered_when_it_i
 async def test_the_protection_that_was_asked_of_sqlite_is_on(store: Database) -> None:
     wanted = {
         "journal_mode": "wal",
+        "journal_size_limit": 16 * MEGABYTE,
         "synchronous": 2,
         "foreign_keys": 1,
         "trusted_schema": 0,
@@ -640,6 +641,24 @@ async def test_nothing_is_committed_beside_a_log_that_took_the_place_of_the_open
     away.replace(log)
     await store.write(adding("after"))
     assert await store.read(ids) == ["after", "before"]
+
+
+async def test_a_log_that_has_grown_while_somebody_read_is_cut_once_it_begins_anew(
+    store: Database, path: Path
+) -> None:
+    log = path.with_name("teamvars.db-wal")
+    with closing(apsw.Connection(str(path))) as other:
+        other.execute("BEGIN")
+        other.execute(
+            "SELECT id FROM things"
+        ).fetchall()  # as a backup does, for as long as it takes
+        for n in range(20):
+            await store.write(adding(f"{n:02}", "x" * MEGABYTE))
+        assert log.stat().st_size > 20 * MEGABYTE
+    for id_ in ("next", "one more"):
+        await store.write(adding(id_))
+    assert log.stat().st_size <= 16 * MEGABYTE
+    assert await store.read(ids) == [*(f"{n:02}" for n in range(20)), "next", "one more"]
 
 
 async def test_the_log_of_a_linked_file_is_found(store: Database, path: Path) -> None:
@@ -819,6 +838,26 @@ async def test_a_file_that_holds_no_schema_or_no_database_is_refused_until_it_do
     assert await damaged.read(ids) == ["before"]
     assert await damaged.write(adding("after")) == "after"
     await damaged.close()
+
+
+async def test_a_damaged_page_that_each_change_reads_refuses_changes_and_no_reads(
+    store: Database, path: Path
+) -> None:
+    await store.write(adding("a"))
+    await store.close()
+    with closing(apsw.Connection(str(path))) as other:
+        asked = "SELECT rootpage FROM sqlite_schema WHERE name = 'schema_migrations'"
+        ((number,),), size = other.execute(asked).fetchall(), other.pragma("page_size")
+        assert isinstance(number, int)
+        assert isinstance(size, int)
+    with path.open("r+b") as file:
+        file.seek((number - 1) * size)
+        file.write(b"\xff" * size)
+    async with opened(f"sqlite:///{path}") as damaged:
+        changes = damaged.write(adding("b")), batched(damaged, adding("c"))
+        outcomes = await asyncio.gather(*changes, return_exceptions=True)
+        assert words(*outcomes) == ["storage_unavailable"] * 2
+        assert await damaged.read(ids) == ["a"]
 
 
 async def test_a_file_that_may_only_be_read_refuses_writes_and_answers_reads() -> None:

@@ -306,6 +306,8 @@ class SqliteDatabase(Database):
                 for waiter in batch:
                     waiter.item.run(connection)
                 failure = await self._commit(connection)
+            except UNUSABLE as error:
+                raise self._writer.translate(error) from error
             except Exception:
                 self._writer.roll_back()
                 raise

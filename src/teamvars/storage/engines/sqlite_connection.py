@@ -28,8 +28,13 @@ from teamvars.storage.database import (
 )
 from teamvars.storage.engines import sqlite_altered
 
+LOG_BYTES = 16 * 1024 * 1024
+"""What the log's file is cut to when the log begins anew: it grows while a backup reads, and by
+large changes.
+"""
 _PRAGMAS = {
     "journal_mode": "wal",
+    "journal_size_limit": LOG_BYTES,
     "synchronous": 2,
     "foreign_keys": 1,
     "trusted_schema": 0,
