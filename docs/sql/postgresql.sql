@@ -276,7 +276,7 @@ SELECT variables.id, variables.workspace_id,
     variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
     variables.value_bytes, variables.sealed_value, variables.key_version
 FROM variables
-WHERE id = $1 AND workspace_id = $2;
+WHERE variables.id = $1 AND variables.workspace_id = $2;
 
 
 -- #6
@@ -1531,8 +1531,9 @@ SELECT lookup.number, variables.id, variables.workspace_id,
     variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
     variables.value_bytes, variables.sealed_value, variables.key_version
 FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]))
-    WITH ORDINALITY AS lookup (id, workspace_id, number)
-JOIN variables ON variables.id = lookup.id AND variables.workspace_id = lookup.workspace_id;
+    WITH ORDINALITY AS lookup (id, owner, number)
+CROSS JOIN variables
+WHERE variables.id = lookup.id AND variables.workspace_id = lookup.owner;
 
 
 -- #35: variables.py, OF_WORKSPACES.list_.batched
@@ -1543,9 +1544,10 @@ SELECT lookup.number, variables.id,
     CASE WHEN variables.sensitive = 0 THEN variables.key_version END
 FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS BYTEA[]))
     WITH ORDINALITY AS lookup (id, head, number)
-JOIN streams ON streams.id = lookup.id AND streams.head = lookup.head
+CROSS JOIN streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
-ORDER BY number, key, category;
+WHERE streams.id = lookup.id AND CAST(streams.head AS BYTEA) = lookup.head
+ORDER BY key, category;
 
 
 -- #36: access_statements.py, READ_WORKSPACE.locking.batched

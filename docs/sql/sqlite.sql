@@ -199,7 +199,7 @@ SELECT variables.id, variables.workspace_id,
     variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
     variables.value_bytes, variables.sealed_value, variables.key_version
 FROM variables
-WHERE id = ?1 AND workspace_id = ?2;
+WHERE variables.id = ?1 AND variables.workspace_id = ?2;
 
 
 -- #8: variables.py, OF_WORKSPACES.update

@@ -67,7 +67,7 @@ FLAGS = f"visibility is_owners members_manage_token {RIGHTS} settings"
 ROWS = [
     (statements.AUTHENTICATE.single, CALLER),
     (statements.READ_WORKSPACE.single, WORKSPACE),
-    (statements.READ_WORKSPACE_BY_NAME, WORKSPACE),
+    (statements.READ_WORKSPACE_BY_NAME.single, WORKSPACE),
     (
         statements.READ_ORGANIZATION,
         CALLER + PLACE + "email created_at settings sso_required is_owner is_member" + STREAM,

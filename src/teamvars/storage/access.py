@@ -108,7 +108,7 @@ async def workspace_by_name(
     tx: Transaction, caller: Caller, now: int, organization: str, name: str
 ) -> WorkspaceAccess:
     """As `workspace`, by folded names."""
-    row = await tx.fetch_one(READ_WORKSPACE_BY_NAME, caller.token_hash, now, organization, name)
+    row = await tx.look_up(READ_WORKSPACE_BY_NAME, caller.token_hash, now, organization, name)
     return to_workspace(caller, row)
 
 

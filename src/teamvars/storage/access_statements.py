@@ -58,14 +58,15 @@ _PLACE_BEFORE_RIGHT = -6
 
 
 def _access(
-    table: str,
-    id_: str,
+    one: tuple[str, str],
+    named: str,
     columns: str,
     right: tuple[str, str, int],
     keys: str = f"LEFT JOIN data_keys ON {IN_USE}\n",
 ) -> Lookup:
     """The lookup of what callers may do with a row of a table, which has a stream and is in an
-    organization, joined with its `keys`. $3: the row's id, which the many calls call `id_`.
+    organization, joined with its `keys`. `one`: the table, and what the row is found by, parameters
+    from $3 on, which the many calls have `named` so.
 
     `right` is what its last column is called, the expression, and how much of it is the right to
     change. Who has that right has the stream locked, if it is asked for. PostgreSQL locks in a
@@ -73,11 +74,11 @@ def _access(
     that subquery has the row as it is once it is locked (EvalPlanQual), while all else is of the
     statement's snapshot. `is_held` is NULL where nothing was locked.
     """
-    name, expression, least = right
-    joins = f"""LEFT JOIN {table} ON {table}.id = $3
+    (table, found_by), (name, expression, least) = one, right
+    joins = f"""LEFT JOIN {table} ON {found_by}
 LEFT JOIN organizations ON organizations.id = {table}.organization_id
 {keys}LEFT JOIN streams ON streams.id = {table}.id"""
-    types = {"hash": "BYTEA", "now": "BIGINT", id_: "TEXT"}
+    types = {"hash": "BYTEA", "now": "BIGINT", **dict.fromkeys(named.split(), "TEXT")}
     read = f"""
 SELECT {columns},
     {expression} AS {name}
@@ -168,14 +169,21 @@ _OWNER_COLUMNS = f"""organizations.id AS organization_id, organizations.name AS 
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
     {_STREAM_COLUMNS}"""
 
-READ_WORKSPACE = _access(
-    "workspaces",
-    "workspace_id",
-    f"""{CALLER_COLUMNS},
+_WORKSPACE = f"""{CALLER_COLUMNS},
     workspaces.id AS workspace_id, workspaces.name AS workspace_name,
-    {_OWNER_COLUMNS}""",
-    ("level", _LEVEL, Level.WRITE),
+    {_OWNER_COLUMNS}"""
+_IN_WORKSPACE = "level", _LEVEL, Level.WRITE
+
+_WITH_ID = "workspaces", "workspaces.id = $3"
+# $3: the organization's folded name, $4: its own.
+_WITH_NAME = (
+    "workspaces",
+    """workspaces.name_folded = $4
+    AND workspaces.organization_id = (SELECT id FROM organizations WHERE name_folded = $3)""",
 )
+
+READ_WORKSPACE = _access(_WITH_ID, "workspace_id", _WORKSPACE, _IN_WORKSPACE)
+READ_WORKSPACE_BY_NAME = _access(_WITH_NAME, "organization workspace", _WORKSPACE, _IN_WORKSPACE)
 
 # The heads of the sets that reach a workspace, in the order of their ids: of those that `effective`
 # finds as well, or whoever compares these would look again and again.
@@ -192,20 +200,9 @@ _HEADS_OF_SETS = f"""(
         WHERE of_set.id = reaching.set_id
     )"""
 
-# As above, with these heads first.
-READ_WORKSPACE_AND_SETS = Lookup.joining(
-    READ_WORKSPACE.single.replace("SELECT ", f"SELECT {_HEADS_OF_SETS} AS set_heads, ", 1),
-    "tokens",
-    hash="BYTEA",
-    now="BIGINT",
-    workspace_id="TEXT",
-)
-
-# $3: the organization's folded name, $4: the workspace's.
-READ_WORKSPACE_BY_NAME = READ_WORKSPACE.single.replace(
-    "workspaces.id = $3",
-    """workspaces.name_folded = $4
-    AND workspaces.organization_id = (SELECT id FROM organizations WHERE name_folded = $3)""",
+# With these heads first.
+READ_WORKSPACE_AND_SETS = _access(
+    _WITH_ID, "workspace_id", f"{_HEADS_OF_SETS} AS set_heads, {_WORKSPACE}", _IN_WORKSPACE
 )
 
 # Variable sets
@@ -270,7 +267,7 @@ _SET_LEVEL = f"""CASE
     END"""
 
 READ_SET = _access(
-    "variable_sets",
+    ("variable_sets", "variable_sets.id = $3"),
     "set_id",
     f"""{CALLER_COLUMNS},
     {SET_COLUMNS},
@@ -503,7 +500,7 @@ _RIGHTS = f"""(
     )"""
 
 READ_TEAM = _access(
-    "teams",
+    ("teams", "teams.id = $3"),
     "team_id",
     f"""{CALLER_COLUMNS},
     teams.id AS team_id, teams.name AS team_name,

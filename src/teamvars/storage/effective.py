@@ -64,6 +64,12 @@ JOIN set_targets ON set_targets.target_id
 JOIN variable_sets ON variable_sets.id = set_targets.set_id"""
 
 _HEAD = "CAST(streams.head AS {bytes})"
+_IS_IT = "= $1"
+# For whoever has the token of a job, $2 its hash, at the time $3.
+_IS_ITS = """= $1 AND $1 = (
+    SELECT runner_tokens.workspace_id FROM runner_tokens
+    WHERE runner_tokens.hash = $2 AND runner_tokens.expires_at > $3
+)"""
 
 
 def _every(sealed: str) -> str:
@@ -113,7 +119,7 @@ _IS_FEW = f"""(SELECT count(*) FROM reaching) < {_FEW_SOURCES}
 _OF_SETS = "reaching CROSS JOIN set_variables AS higher"
 
 
-def _counting() -> str:
+def _counting(is_it: str = _IS_IT) -> str:
     """What counts in a workspace $1, if all that reaches it has few variables; of each source of
     which nothing does, a row without one.
     """
@@ -124,14 +130,14 @@ def _counting() -> str:
 WITH reaching AS MATERIALIZED (
     SELECT set_targets.set_id AS id, variable_sets.name, min(CASE{_LEVELS} END) AS level
     {_REACHING}
-    WHERE workspaces.id = $1
+    WHERE workspaces.id {is_it}
     GROUP BY set_targets.set_id, variable_sets.name
 )
 SELECT {selected("variables", "streams.id")}, {_HEAD}
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id AND {_IS_FEW}
     AND {_unbeaten("variables", _OF_SETS, f"{its} AND reaching.level < {rank}")}
-WHERE streams.id = $1
+WHERE streams.id {is_it}
 UNION ALL
 SELECT {selected("set_variables", "streams.id")}, {_HEAD}
 FROM reaching AS source
@@ -150,7 +156,7 @@ _OF_STREAM = """CAST(NULL AS TEXT), streams.id,
     CAST(streams.value_bytes AS BIGINT), CAST(streams.head AS {{bytes}}), CAST(NULL AS BIGINT)"""
 
 
-def _supplying(sealed: str) -> str:
+def _supplying(sealed: str, is_it: str = _IS_IT) -> str:
     """Where the streams are of all that reaches a workspace $1, how much they have, and what there
     is to know of the levels: a row for itself, and one for each way in which a set does. And its
     own variables, if they are few.
@@ -166,29 +172,18 @@ def _supplying(sealed: str) -> str:
     return f"""
 SELECT {selected("variables", "variables.workspace_id", sealed)}
 FROM streams CROSS JOIN variables
-WHERE streams.id = $1 AND variables.workspace_id = streams.id
+WHERE streams.id {is_it} AND variables.workspace_id = streams.id
     AND streams.variables * {_SQL_ROW_BYTES} + streams.value_bytes <= {FEW_BYTES}
 UNION ALL
 SELECT {itself}
 FROM streams
-WHERE streams.id = $1
+WHERE streams.id {is_it}
 UNION ALL
 SELECT {of_set}
 {_REACHING}
 JOIN streams ON streams.id = set_targets.set_id
-WHERE workspaces.id = $1
+WHERE workspaces.id {is_it}
 """
-
-
-def _for_job(sql: str) -> str:
-    """The same for whoever has the token of a job, $2 its hash, at the time $3."""
-    return sql.replace(
-        "= $1",
-        """= $1 AND $1 = (
-    SELECT runner_tokens.workspace_id FROM runner_tokens
-    WHERE runner_tokens.hash = $2 AND runner_tokens.expires_at > $3
-)""",
-    )
 
 
 class _Kept(NamedTuple):
@@ -236,9 +231,9 @@ class How(NamedTuple):
 
 READABLE = How(_supplying(OPEN), _every(OPEN))
 _SEALED_TOO = How(_supplying(SEALED), _every(SEALED))
-_OF_JOB = How(_for_job(_SEALED_TOO.supplies), _SEALED_TOO.every)
+_OF_JOB = How(_supplying(SEALED, _IS_ITS), _SEALED_TOO.every)
 _COUNTING = _counting()
-_COUNTING_FOR_JOB = _for_job(_COUNTING)
+_COUNTING_FOR_JOB = _counting(_IS_ITS)
 _NAME = itemgetter(2, 4)
 """The key of a row, then its category."""
 _AS_STORED = itemgetter(slice(_SIZE + 3))

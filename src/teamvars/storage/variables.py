@@ -89,21 +89,18 @@ def _statements(table: str, owner: str, owners: str, places: Mapping[str, str]) 
     values = ", ".join(f"${n}" for n in range(3, 6 + len(COLUMNS)))
     return Statements(
         # $1: the id of the variable, $2: that of its owner.
-        get=Lookup(
-            single=f"""
+        get=Lookup.joining(
+            f"""
 SELECT {row}
 FROM {table}
-WHERE id = $1 AND {owner} = $2
+WHERE {table}.id = $1 AND {table}.{owner} = $2
 """,
-            batched=f"""
-SELECT lookup.number, {row}
-FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]))
-    WITH ORDINALITY AS lookup (id, {owner}, number)
-JOIN {table} ON {table}.id = lookup.id AND {table}.{owner} = lookup.{owner}
-""",
+            table,
+            id="TEXT",
+            owner="TEXT",
         ),
-        list_=Lookup(
-            single=f"""
+        list_=Lookup.joining(
+            f"""
 SELECT {table}.id,
     {_columns(table)},
     {OPEN.format(table)}
@@ -112,16 +109,9 @@ LEFT JOIN {table} ON {table}.{owner} = streams.id
 WHERE streams.id = $1 AND CAST(streams.head AS {{bytes}}) = $2
 ORDER BY key, category
 """,
-            batched=f"""
-SELECT lookup.number, {table}.id,
-    {_columns(table)},
-    {OPEN.format(table)}
-FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS {{bytes}}[]))
-    WITH ORDINALITY AS lookup (id, head, number)
-JOIN streams ON streams.id = lookup.id AND streams.head = lookup.head
-LEFT JOIN {table} ON {table}.{owner} = streams.id
-ORDER BY number, key, category
-""",
+            "streams",
+            id="TEXT",
+            head="BYTEA",
         ),
         prefetch=f"""
 SELECT max(description), max(CASE WHEN sensitive = 0 THEN sealed_value END)
