@@ -342,10 +342,6 @@ class Settings(BaseSettings):
             raise ValueError("database_pooler is another than pooler= in database_url")
         return self
 
-    def at(self, url: str) -> Self:
-        """The same for another store."""
-        return self.model_copy(update={"database_url": SecretStr(url)})
-
     @property
     def url(self) -> str:
         """The database's URL, with the pooler in between in its query; `teamvars.db` in the data

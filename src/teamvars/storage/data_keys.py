@@ -15,11 +15,12 @@ from teamvars.storage import keys
 from teamvars.storage.database import Transaction
 from teamvars.storage.keys import Use
 from teamvars.storage.pages import as_stored
+from teamvars.storage.tables import reading
 
 _PAGE_ROWS = 50
 _PAGE_ENTRIES = 500
 """Of which only the index is read."""
-_COLUMNS = "version, created_at, activated_at, retired_at"
+_GENERATIONS = reading(Generation)
 ORGANIZATIONS = "organizations"
 """What needs the generation that it seals under."""
 
@@ -54,8 +55,7 @@ WHERE id = $1 AND EXISTS (
 
 async def generations(tx: Transaction) -> list[Generation]:
     """All generations that there ever were, in order; what is none has no number of one."""
-    rows = await tx.fetch(f"SELECT {_COLUMNS} FROM data_key_generations ORDER BY version")
-    found = (Generation(*row) for row in rows)
+    found = await _GENERATIONS.every(tx, "ORDER BY version")
     return [one for one in found if one.version > 0] or [FIRST_GENERATION]
 
 

@@ -11,21 +11,16 @@ MOST_OPEN = 4096
 """So many wait at a time for somebody to type their code; whoever asks for one needs no token."""
 _LEVELED_AT_ONCE = 256
 _SWEPT_AT_ONCE = 500
-
-
-_COLUMNS = (
-    "id, code_hash, host, lifetime, created_at, expires_at, challenge, redirect, user_code, "
-    "address, network, polled_at, denied, token_id, ends_at, issued_id"
-)
+_COLUMNS = tuple(tables.TABLES[Login].columns)
 
 
 def _login(row: Row) -> Login:
     """The program of a row with these columns."""
-    read = dict(zip(_COLUMNS.split(", "), row, strict=True))
+    read = dict(zip(_COLUMNS, row, strict=True))
     return Login(**read | {"denied": bool(read["denied"])})
 
 
-_LOGINS = Reading(_COLUMNS, "logins", _login)
+_LOGINS = Reading(", ".join(_COLUMNS), "logins", _login)
 # The oldest of those networks that have the most, down to where all have as many; but none that was
 # approved since this began to wait for it.
 _LEVEL = """DELETE FROM logins WHERE token_id IS NULL AND id IN (

@@ -8,15 +8,11 @@ from teamvars.domain.sign_ins import Identity, OpenSession, Session, Standing
 from teamvars.domain.users import User
 from teamvars.storage import organizations, users
 from teamvars.storage.database import Lookup, Row, Transaction
-from teamvars.storage.pages import Reading, after
+from teamvars.storage.pages import after, lasting
 from teamvars.storage.streams import PLACE, also_held, to_stream
+from teamvars.storage.tables import reading
 
-_IDENTITIES = Reading(
-    "id, issuer, subject, user_id, created_at", "identities", lambda row: Identity(*row)
-)
-
-
-_COLUMNS = "token_id, cookie_hash, provider, ends_at, longest"
+_IDENTITIES, _SESSIONS = reading(Identity), reading(Session)
 
 
 # $3: the names of organizations, $4: now.
@@ -31,8 +27,7 @@ SELECT {users.COLUMNS}, (
         LEFT JOIN invitations ON invitations.membership_id = memberships.id
         WHERE memberships.user_id = users.id AND organizations.name_folded IN {{each $3}}
             AND (memberships.status = 'active' OR memberships.status = 'invited'
-                AND (invitations.expires_at IS NULL
-                    OR {after("invitations.expires_at", "$4")}))
+                AND {lasting("invitations.expires_at", "$4")})
     ) AS places, (
         SELECT count(*) FROM tokens JOIN sessions ON sessions.token_id = tokens.id
         WHERE tokens.user_id = users.id AND tokens.expires_at > $4
@@ -47,7 +42,6 @@ WHERE identities.issuer = $1 AND identities.subject = $2
 
 
 ARRIVING = also_held(_arriving)
-_SESSIONS = Reading(_COLUMNS, "sessions", lambda row: Session(*row))
 _SWEPT_AT_ONCE = 500
 
 
@@ -81,7 +75,7 @@ async def standing(tx: Transaction, user_id: str, now: int) -> Standing:
     """What a user is now."""
     rows = await tx.fetch(
         "SELECT memberships.organization_id, memberships.status, "
-        f"invitations.expires_at IS NULL OR {after('invitations.expires_at', '$2')}, EXISTS ("
+        f"{lasting('invitations.expires_at', '$2')}, EXISTS ("
         "SELECT 1 FROM team_members JOIN teams ON teams.id = team_members.team_id "
         "WHERE team_members.membership_id = memberships.id AND teams.is_owners = 1) "
         "FROM memberships LEFT JOIN invitations ON invitations.membership_id = memberships.id "

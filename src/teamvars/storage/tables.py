@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import structlog
@@ -30,6 +30,7 @@ from teamvars.domain.users import User
 from teamvars.domain.variable_sets import Target, VariableSet
 from teamvars.domain.workspaces import WorkspaceRecord
 from teamvars.storage.database import Statement, each
+from teamvars.storage.pages import Reading
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -37,6 +38,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 log = structlog.get_logger("teamvars")
 
 Record = msgspec.Struct
+R = TypeVar("R", bound=Record)
 
 
 def to_column(values: Values) -> str:
@@ -271,6 +273,12 @@ TABLES: Mapping[type[Record], Table] = {
         "sessions", _columns("token_id cookie_hash provider ends_at longest"), key="token_id"
     ),
 }
+
+
+def reading(kind: type[R]) -> Reading[R]:
+    """How records are read that have a field for each column, in their order."""
+    table = TABLES[kind]
+    return Reading(", ".join(table.columns), table.name, lambda row: kind(*row))
 
 
 def inserting(record: Record, now: int) -> Statement:

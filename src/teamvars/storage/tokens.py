@@ -20,7 +20,7 @@ from teamvars.domain.tokens import (
 from teamvars.storage.access import reach_of
 from teamvars.storage.database import Row, Statement, Transaction, each
 from teamvars.storage.pages import Reading, after, containing, lasting, where
-from teamvars.storage.tables import listed
+from teamvars.storage.tables import listed, reading
 
 _COLUMNS = (
     "tokens.id, tokens.user_id, tokens.team_id, tokens.organization_id, tokens.created_at, "
@@ -68,11 +68,7 @@ _TEAM_TOKENS = Reading(
     "LEFT JOIN users ON users.id = tokens.created_by",
     _token,
 )
-_LIMITS = Reading(
-    "id, organization_id, kind, max_ttl_ms, created_at, updated_at",
-    "token_limits",
-    lambda row: TokenLimit(*row),
-)
+_LIMITS = reading(TokenLimit)
 _SHORTEN = {
     kind: f"""UPDATE tokens SET expires_at = created_at + $2
 WHERE {whose} AND {lasting("expires_at", "created_at + $2")}"""

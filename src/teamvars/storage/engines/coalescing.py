@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
@@ -146,12 +146,12 @@ class Timed(Protocol):
 D = TypeVar("D", bound=Timed)
 
 
-def in_time(waiters: Iterable[Waiter[D, R]]) -> list[Waiter[D, R]]:
+def in_time(waiters: Sequence[Waiter[D, R]]) -> list[Waiter[D, R]]:
     """Those of which a batch can still come in time. The others are refused, with nothing begun."""
     now = time.monotonic()
     late = [waiter for waiter in waiters if waiter.item.deadline.latest < now]
     fail(late, storage_unavailable())
-    return [waiter for waiter in waiters if waiter not in late]
+    return [waiter for waiter in waiters if waiter.item.deadline.latest >= now]
 
 
 def is_unavailable(error: BaseException) -> bool:
