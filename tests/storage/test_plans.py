@@ -30,6 +30,7 @@ from teamvars.storage import (
     data_keys,
     effective,
     runners,
+    sign_ins,
     streams,
     team_access,
     tokens,
@@ -721,6 +722,17 @@ async def test_nobody_goes_through_all_tokens_for_whom_a_provider_signs_out(
     await large.watched.read(lambda tx: tokens.of_sign_in(tx, "company", sid, user_id))
     (statement,) = seen.values()
     assert await scanned(large, statement) == set()
+
+
+async def test_sessions_that_have_ended_are_not_looked_for_among_all_tokens(large: Large) -> None:
+    """Each worker looks for them every minute."""
+    seen = large.watched.seen
+    seen.clear()
+    await large.watched.read(partial(sign_ins.has_ended, now=1))
+    await large.watched.write(partial(sign_ins.forget_ended, now=1))
+    assert len(seen) == 2
+    for statement in list(seen.values()):
+        assert await scanned(large, statement) == set()
 
 
 async def test_tokens_that_never_end_are_counted_without_a_look_at_others(large: Large) -> None:

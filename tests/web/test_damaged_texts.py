@@ -4,8 +4,9 @@ has altered the file: all else goes on.
 PostgreSQL takes neither.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from teamvars.storage import audit_entries, data_keys
 from tests.support.deployment import Deployment, open_deployment
 from tests.support.ids import Ids, filled, ids_of, tag_of
 from tests.support.jobs import runner_document
+from tests.support.patience import HANGS
 from tests.support.tenant import Tenant, build_tenant, variable_document
 from tests.web.test_authorization import MATRIX
 
@@ -210,6 +212,28 @@ async def test_a_row_whose_id_was_taken_away_keeps_no_other_from_being_listed(
         restored = f"SET id = '{before[-1]['id']}' WHERE id IS {altered}"
         connection.execute(f"UPDATE {table} {restored}")
     connection.close()
+
+
+async def test_housekeeping_ends_beside_rows_that_have_lost_what_it_finds_them_by(
+    store: Path, tenant: Tenant
+) -> None:
+    await tenant.make_variable("region")
+    with closing(apsw.Connection(str(store))) as connection:
+        connection.execute(
+            "UPDATE variables SET organization_id = NULL, workspace_name = NULL, "
+            "workspace_id = 'ws-gone'"
+        )
+        for id_, code in ((None, b"1"), ("login-1", b"2")):
+            connection.execute(
+                "INSERT INTO logins (id, code_hash, host, created_at, expires_at, network, denied) "
+                "VALUES (?, ?, 'laptop', 1, 1, 'net', 0)",
+                (id_, code),
+            )
+        services = tenant.deployment.services
+        async with asyncio.timeout(HANGS):
+            await services.searches.place_older()
+            await services.logins.forget_expired()
+        assert connection.execute("SELECT id FROM logins").fetchall() == [(None,)]
 
 
 async def test_names_and_descriptions_that_are_bytes_are_shown_beside_changes(

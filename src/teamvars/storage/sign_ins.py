@@ -43,6 +43,11 @@ WHERE identities.issuer = $1 AND identities.subject = $2
 
 ARRIVING = also_held(_arriving)
 _SWEPT_AT_ONCE = 500
+# CROSS JOIN has SQLite begin with the sessions, and not look for one of each token.
+_ENDED = (
+    "SELECT tokens.id FROM sessions CROSS JOIN tokens "
+    "WHERE tokens.id = sessions.token_id AND tokens.expires_at <= $1"
+)
 
 
 def arriving(rows: Sequence[Row]) -> tuple[User, frozenset[str], bool, int, Stream] | None:
@@ -113,19 +118,10 @@ async def find_open(tx: Transaction, cookie_hash: bytes, now: int) -> OpenSessio
 async def forget_ended(tx: Transaction, now: int) -> None:
     """Removes some of the sessions that have ended, with their tokens."""
     # Said of the token itself as well: it may live longer since this began to wait for it.
-    await tx.execute(
-        "DELETE FROM tokens WHERE expires_at <= $1 AND id IN (SELECT tokens.id FROM sessions "
-        "JOIN tokens ON tokens.id = sessions.token_id "
-        f"WHERE tokens.expires_at <= $1 LIMIT {_SWEPT_AT_ONCE})",
-        now,
-    )
+    some = f"{_ENDED} LIMIT {_SWEPT_AT_ONCE}"
+    await tx.execute(f"DELETE FROM tokens WHERE expires_at <= $1 AND id IN ({some})", now)
 
 
 async def has_ended(tx: Transaction, now: int) -> bool:
     """Whether there are any."""
-    row = await tx.fetch_one(
-        "SELECT tokens.id FROM sessions JOIN tokens ON tokens.id = sessions.token_id "
-        "WHERE tokens.expires_at <= $1 LIMIT 1",
-        now,
-    )
-    return row is not None
+    return await tx.fetch_one(f"{_ENDED} LIMIT 1", now) is not None

@@ -37,7 +37,10 @@ _PLACE_SOME = """
 UPDATE variables
 SET organization_id = (SELECT organization_id FROM workspaces WHERE id = workspace_id),
     workspace_name = (SELECT name_folded FROM workspaces WHERE id = workspace_id)
-WHERE id IN (SELECT id FROM variables WHERE organization_id IS NULL AND key >= '' LIMIT 500)
+WHERE id IN (
+    SELECT its.id FROM variables AS its JOIN workspaces ON workspaces.id = its.workspace_id
+    WHERE its.organization_id IS NULL AND its.key >= '' LIMIT 500
+)
 RETURNING id
 """
 
