@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import asyncpg
@@ -28,9 +29,9 @@ from teamvars.domain.variable_sets import OwnedVariable
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security.chain import Chain
 from teamvars.storage import organizations, streams
-from teamvars.storage.database import Transaction
+from teamvars.storage.database import Locked, Transaction
 from teamvars.storage.deadlines import NONE, Deadline
-from teamvars.storage.engines import poolers, postgres
+from teamvars.storage.engines import coalescing, poolers, postgres
 from teamvars.storage.engines.coalescing import BATCH_LIMIT, Waiter
 from tests.services.calls import Calls, caller, count, draft, refusal_of
 from tests.services.jobs import Job, approve, propose
@@ -641,6 +642,42 @@ async def test_what_a_batch_could_not_do_is_done_by_itself_at_once_and_before_cl
     await batches.close()
     assert [one.done() and one.result() for one in made] == [None] * len(made)
     assert store.waited == [(len(made), False), *((number, True) for number in waited)]
+
+
+class Held(Reluctant):
+    """A database in which every batch meets a row that is held until it `is_free`."""
+
+    def __init__(self) -> None:
+        super().__init__(Locked())
+        self.is_free = asyncio.Event()
+
+    def deadline(self) -> Deadline:
+        return Deadline(10, 10, 9)
+
+    async def batch(self, body: Any, _: object, *, waits: bool, is_brief: bool = False) -> None:
+        if waits:
+            await self.is_free.wait()
+        await super().batch(body, _, waits=waits, is_brief=is_brief)
+
+
+async def test_who_has_waited_too_long_for_a_place_is_refused_without_a_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With one, which would end at once, all others of the worker would be taken for lost."""
+    store: Any = Held()
+    batches, now = Batches(store, store), 0.0
+    monkeypatch.setattr(coalescing, "time", SimpleNamespace(monotonic=lambda: now))
+    subjects = "abcd"[: LOCK_WAITERS + 1]
+    made = [batches.make(Change(operator(), one, lambda _: Decision(None)), {}) for one in subjects]
+    for _ in range(20):  # they meet it together, each by itself, and have or wait for a place
+        await asyncio.sleep(0)
+    assert store.waited == [(len(subjects), False), *[(1, False)] * len(subjects)]
+    now = 9.5
+    store.is_free.set()
+    await batches.close()
+    outcomes = await asyncio.gather(*made, return_exceptions=True)
+    assert words(*outcomes) == [*["done"] * LOCK_WAITERS, "storage_unavailable"]
+    assert store.waited.count((1, True)) == LOCK_WAITERS
 
 
 class Away(Reluctant):

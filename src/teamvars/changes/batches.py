@@ -212,9 +212,11 @@ class Batches:
     async def _run_isolated(self, subject: str, waiters: list[Waiting]) -> None:
         """Runs the jobs of one subject; batches leave the subject out meanwhile."""
         try:
-            if len(waiters) > 1:
+            # They may have waited for a place. The connection of one that is late would end at
+            # once, and with it all others be taken for lost.
+            if len(waiters := in_time(waiters)) > 1:
                 waiters, _ = await self._run_in_one(waiters, waits=True)
-            await self._run_singly(waiters)
+            await self._run_singly(in_time(waiters))
         except Refusal as refusal:
             fail(waiters, refusal)
             if is_unavailable(refusal):
