@@ -29,6 +29,7 @@ from teamvars.storage import (
     access_statements,
     data_keys,
     effective,
+    memberships,
     runners,
     sign_ins,
     streams,
@@ -722,6 +723,17 @@ async def test_nobody_goes_through_all_tokens_for_whom_a_provider_signs_out(
     await large.watched.read(lambda tx: tokens.of_sign_in(tx, "company", sid, user_id))
     (statement,) = seen.values()
     assert await scanned(large, statement) == set()
+
+
+@pytest.mark.parametrize("large", ["sqlite"], indirect=True, scope="module")
+async def test_members_are_found_by_their_names_and_not_by_a_look_at_each(large: Large) -> None:
+    """PostgreSQL knows how many there are of either."""
+    seen = large.watched.seen
+    seen.clear()
+    found = partial(memberships.find_user_ids, organization_id="o1", usernames=["u1", "u2"])
+    assert await large.watched.read(found) == {"u1": "u1"}
+    (statement,) = seen.values()
+    assert "username_folded=?" in str(await plan_of(large, statement))
 
 
 async def test_sessions_that_have_ended_are_not_looked_for_among_all_tokens(large: Large) -> None:

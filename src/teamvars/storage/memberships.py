@@ -86,6 +86,17 @@ WHERE memberships.id IN {each $2}
 _REMOVE_FROM_TEAM = """
 DELETE FROM team_members WHERE team_id = $1 AND membership_id IN {each $2}
 """
+# $1: the organization, $2: usernames. Whose name it is comes last, and so before whoever was
+# invited by that name.
+_USER_IDS = """
+SELECT memberships.invited_as_folded, memberships.user_id, 1 AS place FROM memberships
+WHERE memberships.organization_id = $1 AND memberships.invited_as_folded IN {each $2}
+UNION ALL
+SELECT users.username_folded, users.id, 2 FROM users CROSS JOIN memberships
+WHERE users.username_folded IN {each $2} AND memberships.organization_id = $1
+    AND memberships.user_id = users.id AND memberships.invited_as_folded IS NULL
+ORDER BY place
+"""
 _STATUSES = {status.value: status for status in Status}
 
 
@@ -142,16 +153,8 @@ async def find_user_ids(
 ) -> dict[str, str]:
     """The ids of members of the organization by the usernames it is told; others are left out."""
     folded = {name: fold(name) for name in usernames}
-    rows = await tx.fetch(
-        f"SELECT {_FOLDED_USERNAME}, users.id FROM users "
-        "JOIN memberships ON memberships.user_id = users.id "
-        f"WHERE memberships.organization_id = $1 AND {_FOLDED_USERNAME} IN {{each $2}} "
-        # Whose name it is comes last, and so before whoever was invited by that name.
-        "ORDER BY CASE WHEN memberships.invited_as IS NULL THEN 1 ELSE 0 END",
-        organization_id,
-        each(folded.values()),
-    )
-    found: dict[str, str] = dict(rows)  # type: ignore[arg-type]  # of two columns
+    rows = await tx.fetch(_USER_IDS, organization_id, each(folded.values()))
+    found = {row[0]: row[1] for row in rows}
     return {name: found[its] for name, its in folded.items() if its in found}
 
 
