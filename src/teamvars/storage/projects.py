@@ -229,10 +229,10 @@ def bound(
     """
     every = set(bindings)
     keys = [key for key, value in every if value is None]
+    yield for_each(lambda key: tagged(f"key = {key}"), keys)
     # Neither has a bar, so nothing else is written like both.
     both = [f"{key}|{value}" for key, value in every if value is not None]
-    for said, texts in (("key", keys), ("key || '|' || value", both)):
-        yield for_each(tagged(f"{said} = its.value")), each(texts or None)
+    yield for_each(lambda text: tagged(f"key || '|' || value = {text}"), both)
 
 
 def _tagged(condition: str) -> str:

@@ -42,13 +42,9 @@ async def of_workspaces(tx: Transaction, workspace_ids: Collection[str]) -> Mapp
 
 def conditions(wanted: WorkspaceSearch) -> Iterator[tuple[str, object]]:
     """What makes a workspace one with the wanted tags, each with the value of its `$n`."""
-    yield for_each(_either("key_folded = its.value")), _words(wanted.tags)
-    yield f"NOT {_either(_AMONG)}", _words(wanted.without)
+    yield for_each(lambda word: _either(f"key_folded = {word}"), {*map(fold, wanted.tags)})
+    yield f"NOT {_either(_AMONG)}", each(map(fold, wanted.without)) if wanted.without else None
     yield from bound(wanted.bindings, _either)
-
-
-def _words(said: Iterable[str]) -> str | None:
-    return each({*map(fold, said)} or None)
 
 
 def _either(condition: str) -> str:
