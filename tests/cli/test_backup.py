@@ -431,7 +431,7 @@ import sys, time
 from teamvars import cli
 from teamvars.services import backups
 from teamvars.storage.engines import sqlite_files
-places = {"write": backups, "count": sqlite_files, "rows": sqlite_files.Snapshot}
+places = {"write": backups, "count_rows": sqlite_files, "rows": sqlite_files.Snapshot}
 place = places[name := sys.argv[1]]
 whole = getattr(place, name)
 def hanging(*given):
@@ -453,8 +453,8 @@ in the main one.
         ("rows", ("create", "c.tar"), signal.SIGTERM),
         ("rows", ("create", "c.tar"), signal.SIGHUP),
         ("write", ("create", "c.tar"), signal.SIGTERM),
-        ("count", ("verify", "b.tar"), signal.SIGTERM),
-        ("count", ("restore", "b.tar"), signal.SIGTERM),
+        ("count_rows", ("verify", "b.tar"), signal.SIGTERM),
+        ("count_rows", ("restore", "b.tar"), signal.SIGTERM),
         ("rows", ("drill",), signal.SIGHUP),
     ],
 )
@@ -533,6 +533,48 @@ def test_a_signal_that_was_ignored_stays_so(filled: Host) -> None:
         assert running.stdout.readline() == "there\n"
         running.send_signal(signal.SIGHUP)
         assert told_to_end(running, signal.SIGTERM) == -signal.SIGTERM
+    assert not hidden(filled)
+
+
+ENDLESS = """
+from teamvars import cli
+from teamvars.storage.engines import sqlite_files
+
+def endless(connection):
+    print("there", flush=True)
+    rows = "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i FROM n) SELECT count(*) FROM n"
+    return connection.execute(rows).fetchall()
+
+sqlite_files._tables = endless
+cli.main()
+"""
+"""A command whose thread reads a store that has no end."""
+
+
+@pytest.mark.parametrize(
+    "words", [("doctor",), ("backup", "verify", "b.tar"), ("backup", "restore", "b.tar")]
+)
+def test_ctrl_c_ends_what_reads_a_whole_store(filled: Host, words: tuple[str, ...]) -> None:
+    filled.succeed("backup", "create", "b.tar")
+    if "restore" in words:
+        lose_store(filled)
+    with subprocess.Popen(
+        [sys.executable, "-c", ENDLESS, *words],
+        cwd=filled.folder,
+        env=filled.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        try:
+            assert running.stdout is not None
+            assert running.stdout.readline() == "there\n"
+            running.send_signal(signal.SIGINT)
+            assert running.wait(HANGS) == 130
+        finally:
+            running.kill()
+        assert running.stderr is not None
+        assert "Traceback" not in running.stderr.read()
     assert not hidden(filled)
 
 

@@ -7,9 +7,9 @@ import apsw
 from teamvars.storage.engines import sqlite_files
 
 
-def test_a_table_of_other_types_than_ours_is_no_damage(tmp_path: Path) -> None:
+async def test_a_table_of_other_types_than_ours_is_no_damage(tmp_path: Path) -> None:
     store = apsw.Connection(str(tmp_path / "store"))
     store.execute("CREATE TABLE theirs (a, b REAL); INSERT INTO theirs VALUES (1, 2)")
     store.execute("CREATE TABLE ours (a TEXT, b BIGINT); INSERT INTO ours VALUES ('1', NULL)")
     store.close()
-    assert sqlite_files.inspect(tmp_path / "store").damage == []
+    assert (await sqlite_files.inspect(tmp_path / "store")).damage == []

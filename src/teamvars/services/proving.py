@@ -19,7 +19,7 @@ from teamvars.storage.engines import sqlite_files
 
 async def altered(store: Path, manifest: Manifest) -> list[Finding]:
     """How a copy differs from what its manifest says, as long as its schema is as it was."""
-    return manifest.altered(await asyncio.to_thread(sqlite_files.count, store))
+    return manifest.altered(await sqlite_files.count(store))
 
 
 async def moved(database: Database, said: bytes) -> list[Finding]:

@@ -279,13 +279,13 @@ class SqliteDatabase(Database):
         return Engine("SQLite", tuple(map(int, apsw.sqlite_lib_version().split("."))))
 
     async def inspect(self) -> Inspection:
-        return await asyncio.to_thread(sqlite_files.inspect, self._path)
+        return await sqlite_files.inspect(self._path)
 
     async def damaged_texts(self) -> Sequence[str]:
-        return await asyncio.to_thread(sqlite_files.damaged_texts, self._path)
+        return await sqlite_files.damaged_texts(self._path)
 
     async def misfits(self) -> Sequence[str]:
-        return await asyncio.to_thread(sqlite_files.misfits, self._path)
+        return await sqlite_files.misfits(self._path)
 
     async def close(self) -> None:
         await self._writes.close()

@@ -2,11 +2,13 @@
 beside those who write. Either takes a thread.
 """
 
+import asyncio
 import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import apsw
@@ -30,46 +32,58 @@ _FILE, _LOG = 0, 1
 _LOG_HEADER, _FRAME_HEADER, _NUMBER = 32, 24, 4
 _WAIT_MS = 5000
 _BEGINNING = "SELECT 1 FROM sqlite_schema"
+_STEPS = 100_000
+"""Of the engine, some milliseconds, after which it looks whether anybody waits for it still."""
 
 
-def count(path: Path) -> Inspection:
+async def count(path: Path) -> Inspection:
     """Counts the rows of each table, which is less than to read them."""
-    return _inspected(path, lambda connection: Inspection(count_rows(connection)))
+    return await _inspected(path, lambda connection: Inspection(count_rows(connection)))
 
 
-def inspect(path: Path) -> Inspection:
+async def inspect(path: Path) -> Inspection:
     """Reads every page, and every row with its indexes, references and types."""
 
     def whole(connection: apsw.Connection) -> Inspection:
         damage = _damage(connection)
         return Inspection({} if damage else count_rows(connection), damage)
 
-    return _inspected(path, whole)
+    return await _inspected(path, whole)
 
 
-def damaged_texts(path: Path) -> list[str]:
+async def damaged_texts(path: Path) -> list[str]:
     """The rows that have a text which is no UTF-8, by their keys, with the column that has it."""
-    return _looked_at(path, _unreadable)
+    return await _looked_at(path, _unreadable)
 
 
-def misfits(path: Path) -> list[str]:
+async def misfits(path: Path) -> list[str]:
     """The rows that refer to others which are gone, or have values of another type than theirs."""
-    return _looked_at(path, lambda connection: [*_astray(connection), *_unfit(connection)])
+    return await _looked_at(path, lambda connection: [*_astray(connection), *_unfit(connection)])
 
 
-def _inspected(path: Path, look: Callable[[apsw.Connection], Inspection]) -> Inspection:
+async def _inspected(path: Path, look: Callable[[apsw.Connection], Inspection]) -> Inspection:
     try:
-        return _looked_at(path, look)
+        return await _looked_at(path, look)
     except apsw.Error as error:
         return Inspection({}, [str(error)])
 
 
-def _looked_at(path: Path, look: Callable[[apsw.Connection], T]) -> T:
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+async def _looked_at(path: Path, look: Callable[[apsw.Connection], T]) -> T:
+    """What a thread sees, which ends where nobody waits for it any more: the process would."""
+    is_left = Event()
+
+    def whole() -> T:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            connection.set_progress_handler(is_left.is_set, _STEPS)
+            return look(connection)
+        finally:
+            connection.close(True)
+
     try:
-        return look(connection)
+        return await asyncio.to_thread(whole)
     finally:
-        connection.close(True)
+        is_left.set()
 
 
 def _damage(connection: apsw.Connection) -> list[str]:
