@@ -73,7 +73,17 @@ class Hand:
         await self.keys.retire(operator(), key_id, self.file, leaked=leaked)
 
     async def rotate(self) -> tuple[KeySet, bool]:
-        return await self.keys.rotate(operator(), self.file)
+        added, _, waits = await self.keys.rotate(operator(), self.file)
+        return added, waits
+
+    def beside(self, purpose: str, key_id: str) -> Callable[..., Keyring]:
+        """As `file`, just after somebody else has put that key into use in it."""
+
+        def file(step: Callable[[Keyring], Keyring]) -> Keyring:
+            keyring.change(self.path, lambda keys_: keys_.using(purpose, key_id))
+            return self.file(step)
+
+        return file
 
     async def replaced(self, purpose: str) -> tuple[str, str]:
         """Has another key of that purpose in use; the former and the new one."""
@@ -997,6 +1007,31 @@ async def test_a_key_that_was_retired_while_its_activation_stood_still_comes_int
         await hand.activate(key_id)
     assert key_id not in hand.keyring.active
     await hand.node.services.installation.require_ready(hand.keyring)
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+async def test_a_key_takes_no_place_that_another_one_has_taken_meanwhile(
+    hand: Hand, purpose: str
+) -> None:
+    """Which the store may know as the newest, and whose operator was told that it is in use."""
+    key_id, other = await hand.add(purpose), await hand.add(purpose)
+    with pytest.raises(KeyRefused, match=f"^{key_id} is not in use: {other} came into use mean"):
+        await hand.keys.activate(operator(), key_id, hand.beside(purpose, other))
+    assert other in hand.keyring.active
+    hand.node.services.keys_in_use.take(hand.keyring)  # as the next command reads it
+    await hand.activate(key_id)
+    assert key_id in hand.keyring.active
+
+
+async def test_a_rotation_beside_another_names_the_key_that_was_in_use_before_it(
+    hand: Hand,
+) -> None:
+    """Clients that know the new one alone would refuse what nodes sign by that."""
+    other = await hand.add(SERVER)
+    added, former, _ = await hand.keys.rotate(operator(), hand.beside(SERVER, other))
+    assert former is not None
+    assert former.active == other
+    assert added.active in hand.keyring.active
 
 
 @pytest.fixture

@@ -129,21 +129,21 @@ class Keys(UseCases):
             file(lambda keyring: keyring.holding(purpose, added))
         return added.active
 
-    async def rotate(self, caller: Caller, file: File) -> tuple[KeySet, bool]:
-        """Another server key, and whether it waits to be activated, as it does where nodes serve;
-        else it is in use from now on.
+    async def rotate(self, caller: Caller, file: File) -> tuple[KeySet, KeySet | None, bool]:
+        """Another server key, the one in use when the file got it, if there was one, and whether it
+        waits to be activated, as it does where nodes serve; else it is in use from now on.
         """
         await self._require_no_older_nodes()
         added, active = new_key(SERVER), self._active(SERVER)
         await self._rotate(caller, thumbprint(added), _proof(SERVER, added), active)
         with afterwards(_noted(added.active)):
             self._in_use.take(file(lambda keyring: keyring.holding(SERVER, added)))
-        id_ = added.active
+        id_, former = added.active, self._in_use.keyring.key_sets[SERVER]
         with afterwards(f"{id_} was added. To use it: teamvars keys activate {id_}"):
             waits = bool(await self._live())
             if not waits:
                 await self.activate(caller, id_, file)
-        return added, waits
+        return added, None if former.active == id_ else former, waits
 
     async def activate(self, caller: Caller, key_id: str, file: File) -> None:
         """The key is in use from now on, which every node has."""
@@ -161,7 +161,7 @@ class Keys(UseCases):
             known = await self._database.read(keys.noted)
         decisions.require_newest(known, purpose, key_id)
         with afterwards(again("activate", key_id)):
-            file(lambda keyring: keyring.using(purpose, key_id))
+            file(lambda keyring: _using(keyring, purpose, key_id, its.active))
 
     async def retire(self, caller: Caller, key_id: str, file: File, *, leaked: bool) -> None:
         """The key is used no more, and gone from the keyring unless the trail needs it to verify
@@ -327,6 +327,13 @@ def _noted(key_id: str) -> str:
         f"The store knows {key_id} by now. If 'teamvars keys status' lists it as not in this "
         f"keyring, run: teamvars keys retire {key_id}"
     )
+
+
+def _using(keyring: Keyring, purpose: str, key_id: str, former: str) -> Keyring:
+    active = keyring.key_sets[purpose].active
+    if active not in (former, key_id):  # by now: it may have been activated after this one
+        raise KeyRefused(f"{key_id} is not in use: {active} came into use meanwhile.")
+    return keyring.using(purpose, key_id)
 
 
 def _retired(keyring: Keyring, purpose: str, key_id: str, at: int) -> Keyring:

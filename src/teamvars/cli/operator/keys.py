@@ -16,11 +16,9 @@ from teamvars.cli.options import OneOf, argument, command, flag, json_option, op
 from teamvars.cli.output import Fields, note, say, show, telling
 from teamvars.domain.keys import AUDIT, DATA, MASTER, SERVER, is_generation
 from teamvars.security import keyring, server_keys
-from teamvars.security.keyring import KeySet
 from teamvars.security.wrapping import adapter
 from teamvars.services.data_keys import Outcome, Progress, UnderWay
 from teamvars.services.keys import File, Key, told
-from teamvars.settings import Settings
 
 _SECONDS_BETWEEN = 5.0
 """How often it says how far `rewrap` is."""
@@ -178,7 +176,8 @@ class _Telling:
 def show_server_key() -> None:
     """Print the text for TEAMVARS_SERVER_KEY: the public part of the key in use."""
     config = load_settings()
-    keys = _server_keys(config)
+    with ending():
+        keys = wiring.keys_of(config).server
     if keys is None:
         raise Failure(
             f"{config.keyring_path} is of an older release and has no server key: no job is handed "
@@ -194,25 +193,18 @@ def rotate() -> None:
     It names the former key as well, by which nodes that serve go on to sign until 'keys activate'.
     The audit trail has an entry before the keyring has the key.
     """
-    config = load_settings()
-    before = _server_keys(config)
     file = _file()
-    added, waits = run(lambda services, caller: services.keys.rotate(caller, file))
+    added, former, waits = run(lambda services, caller: services.keys.rotate(caller, file))
     todo = f"keys retire {added.active}, then server-key rotate" if waits else "server-key show"
     with telling(f"Server key {added.active} was added, and is not shown: teamvars {todo}"):
-        say(server_keys.text(added, *([] if before is None else [before])))
-    note(f"Copy {config.keyring_path} to every other node, and to where you keep it safe.")
-    if before is not None:
+        say(server_keys.text(added, *([] if former is None else [former])))
+    note(f"Copy {load_settings().keyring_path} to every other node, and to where you keep it safe.")
+    if former is not None:
         note("Give this to all clients first: it names the new key, and the former one after it.")
     if waits:
         note(f"Then have nodes sign by it: teamvars keys activate {added.active}")
-    if before is not None:
+    if former is not None:
         note("Then give clients what 'teamvars server-key show' prints: the new key alone.")
-
-
-def _server_keys(config: Settings) -> KeySet | None:
-    with ending():
-        return wiring.keys_of(config).server
 
 
 def _file() -> File:
