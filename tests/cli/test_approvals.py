@@ -4,6 +4,8 @@ import base64
 import hashlib
 import json
 import re
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from teamvars.security import keyring
 from tests.cli.conftest import DIRECTORY
 from tests.cli.store import execute
 from tests.support.commands import Host
+from tests.support.patience import HANGS
 
 ENDS = (datetime.now(UTC) + timedelta(days=30)).strftime("%Y-%m-%dT00:00:00Z")
 RUNNERS = f"""\
@@ -325,3 +328,42 @@ def test_every_fault_of_exec_is_125_and_leaves_no_receipt(proposed: Host) -> Non
     missing = allowed.run("exec", "acme/nowhere", *WHY, "true")
     assert missing.said == "teamvars: There is no workspace acme/nowhere.\n"
     assert receipts(allowed) == []
+
+
+INTERRUPTED = """
+import asyncio, signal
+from teamvars.services.deliveries import HostDeliveries
+
+whole = HostDeliveries.hand_out
+
+async def interrupted(*asked):
+    found = await whole(*asked)
+    signal.raise_signal(signal.SIGINT)
+    await asyncio.sleep(0)
+    return found
+
+HostDeliveries.hand_out = interrupted
+from teamvars.__main__ import main
+main()
+"""
+"""The command line, where Ctrl-C comes once the receipt is there."""
+
+
+def test_a_command_that_is_interrupted_before_it_starts_ends_as_interrupted_ones_do(
+    proposed: Host,
+) -> None:
+    """12 might be its own exit code, and nothing that it does may have happened."""
+    allowed = proposed.having(allow_exec="true")
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, "exec", "acme/network", *WHY, "touch", "started"],
+        cwd=allowed.folder,
+        env=allowed.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANGS,
+    )
+    assert done.returncode == 130
+    assert re.fullmatch("Store: .*\n", done.stderr)
+    assert not (allowed.folder / "started").exists()
+    assert len(receipts(allowed)) == 1

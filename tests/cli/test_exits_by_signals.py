@@ -8,9 +8,10 @@ import pytest
 
 from teamvars import settings
 from teamvars.cli.exits import UNKNOWN_OUTCOME
-from teamvars.cli.operator import installation
+from teamvars.cli.operator import context, installation, keys
 from teamvars.cli.operator.context import store_of, telling_of_change
 from teamvars.cli.operator.host import finish
+from teamvars.services.data_keys import DataKeys
 from teamvars.services.installation import Installation
 from teamvars.settings import Settings
 from teamvars.signals import clearing_first, clearing_up, pass_over
@@ -115,6 +116,25 @@ def test_whoever_interrupts_a_migration_is_told_that_it_may_have_happened(
     with pytest.raises(SystemExit) as ended:
         command.callback(**{flag: False})
     assert ended.value.code == UNKNOWN_OUTCOME
+
+
+def test_whoever_interrupts_a_rewrap_is_told_that_it_goes_on(
+    migrated_host: Host, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def interrupted(_: DataKeys) -> list[str]:
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.sleep(0)
+        return []
+
+    migrated_host.succeed("init")
+    monkeypatch.setattr(context, "load_settings", lambda: settings_of(migrated_host))
+    monkeypatch.setattr(DataKeys, "renew", interrupted)
+    assert keys.rewrap.callback is not None
+    with pytest.raises(SystemExit) as ended:
+        keys.rewrap.callback(rate=None)
+    assert ended.value.code == UNKNOWN_OUTCOME
+    told = "teamvars: Interrupted. 'teamvars keys rewrap' goes on where this was.\n"
+    assert capsys.readouterr().err.endswith(told)
 
 
 def settings_of(host: Host) -> Settings:

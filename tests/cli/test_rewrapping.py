@@ -54,7 +54,7 @@ def test_it_says_no_time_as_long_as_it_has_done_nothing(
 
 
 def test_it_ends_with_6_while_another_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(_: object) -> Outcome:
+    def run(_: object, **__: object) -> Outcome:
         raise UnderWay
 
     monkeypatch.setattr(keys, "run", run)
@@ -68,7 +68,7 @@ def test_it_names_what_does_not_open_and_ends_with_3(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outcome = Outcome(7, ["variables: The value of var-1 does not open."])
-    monkeypatch.setattr(keys, "run", lambda _: outcome)
+    monkeypatch.setattr(keys, "run", lambda _, **__: outcome)
     assert keys.rewrap.callback is not None
     with pytest.raises(SystemExit) as raised:
         keys.rewrap.callback(rate=None)

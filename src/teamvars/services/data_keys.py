@@ -36,6 +36,8 @@ _AT_ONCE = 100
 _MOST_AT_ONCE = 1000
 """Of a job whose rate somebody says, and no more than those of a tenth of a second."""
 
+REWRAP_GOES_ON = "'teamvars keys rewrap' goes on where this was."
+
 
 def again(verb: str, key_id: str) -> str:
     """What is told of a change that goes on where it was."""
@@ -203,7 +205,7 @@ class Rewraps(UseCases):
         at it.
         """
         job = await self._held(caller)
-        with afterwards("'teamvars keys rewrap' goes on where this was."):
+        with afterwards(REWRAP_GOES_ON):
             job, broken = await self._holding(job, self._made_ready())
             job, waiting = await self._holding(job, self._waiting(job.generation))
             run = _Run(self, job, waiting, tell, rate)

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,9 +24,16 @@ from teamvars.storage.engines.servers import is_lasting
 
 T = TypeVar("T")
 
+_LOOK = "What the command changes may have happened: look before you run it again."
 
-def run(body: Callable[[wiring.Services, Caller], Coroutine[Any, Any, T]]) -> T:
-    """Runs the function on a store that is ready to be served, as the operator.
+
+def run(
+    body: Callable[[wiring.Services, Caller], Coroutine[Any, Any, T]],
+    *,
+    interrupted: str | None = _LOOK,
+) -> T:
+    """Runs the function on a store that is ready to be served, as the operator. `interrupted`: what
+    Ctrl-C tells of a change that was begun; None: nothing, as of a receipt alone.
 
     Says on stderr which store that is: client commands beside it speak to another, perhaps.
     """
@@ -43,7 +50,7 @@ def run(body: Callable[[wiring.Services, Caller], Coroutine[Any, Any, T]]) -> T:
             await all_services.installation.require_ready(keys)
             return await body(all_services, operator())
 
-    with telling_of_change(database):
+    with nullcontext() if interrupted is None else telling_of_change(database, interrupted):
         return finish(with_services())
 
 
@@ -54,7 +61,7 @@ def store_of(config: Settings, *, create: bool = False) -> Database:
 
 
 @contextmanager
-def telling_of_change(database: Database) -> Iterator[None]:
+def telling_of_change(database: Database, interrupted: str = _LOOK) -> Iterator[None]:
     """Within it Ctrl-C says that something may have been changed, if a change was begun: what came
     of that the command has told nobody yet.
     """
@@ -63,10 +70,7 @@ def telling_of_change(database: Database) -> Iterator[None]:
     except KeyboardInterrupt:
         if not database.has_written:
             raise
-        note(
-            "teamvars: Interrupted. What the command changes may have happened: look before you "
-            "run it again."
-        )
+        note(f"teamvars: Interrupted. {interrupted}")
         # Not as a failure: whoever goes on after one would go on after Ctrl-C.
         sys.exit(UNKNOWN_OUTCOME)
 

@@ -77,7 +77,10 @@ def _handed(draft: HostDraft) -> Sequence[Variable]:
             "No command hands out values on this host, unless its operator allows it: "
             "TEAMVARS_ALLOW_EXEC=true"
         )
-    return run(lambda services, caller: services.host_deliveries.hand_out(caller, draft))
+    return run(
+        lambda services, caller: services.host_deliveries.hand_out(caller, draft),
+        interrupted=None,
+    )
 
 
 def _without_ours(own: Values) -> Values:

@@ -17,7 +17,7 @@ from teamvars.cli.output import Fields, note, say, show, telling
 from teamvars.domain.keys import AUDIT, DATA, MASTER, SERVER, is_generation
 from teamvars.security import keyring, server_keys
 from teamvars.security.wrapping import adapter
-from teamvars.services.data_keys import Outcome, Progress, UnderWay
+from teamvars.services.data_keys import REWRAP_GOES_ON, Outcome, Progress, UnderWay
 from teamvars.services.keys import File, Key, told
 
 _SECONDS_BETWEEN = 5.0
@@ -130,7 +130,8 @@ def rewrap(rate: int | None) -> None:
     """
     try:
         outcome = run(
-            lambda services, caller: services.rewraps.run(caller, _Telling().tell, rate=rate)
+            lambda services, caller: services.rewraps.run(caller, _Telling().tell, rate=rate),
+            interrupted=REWRAP_GOES_ON,
         )
     except UnderWay:
         text = "Another 'keys rewrap' is under way, and goes on alone."
