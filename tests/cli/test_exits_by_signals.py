@@ -2,13 +2,14 @@
 
 import asyncio
 import signal
+from contextlib import nullcontext
 
 import click
 import pytest
 
 from teamvars import settings
 from teamvars.cli.exits import UNKNOWN_OUTCOME
-from teamvars.cli.operator import context, installation, keys
+from teamvars.cli.operator import audit, context, installation, keys
 from teamvars.cli.operator.context import store_of, telling_of_change
 from teamvars.cli.operator.host import finish
 from teamvars.services.data_keys import DataKeys
@@ -135,6 +136,23 @@ def test_whoever_interrupts_a_rewrap_is_told_that_it_goes_on(
     assert ended.value.code == UNKNOWN_OUTCOME
     told = "teamvars: Interrupted. 'teamvars keys rewrap' goes on where this was.\n"
     assert capsys.readouterr().err.endswith(told)
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_an_export_that_is_interrupted_ends_well_only_where_that_is_how_it_ends(
+    migrated_host: Host, monkeypatch: pytest.MonkeyPatch, follow: bool
+) -> None:
+    """A script that goes on with what was exported goes on with all of it."""
+
+    def interrupted(*_: object, **__: object) -> bool:
+        raise KeyboardInterrupt
+
+    migrated_host.succeed("init")
+    monkeypatch.setattr(context, "load_settings", lambda: settings_of(migrated_host))
+    monkeypatch.setattr(audit, "print_entry", interrupted)
+    assert audit.export.callback is not None
+    with nullcontext() if follow else pytest.raises(KeyboardInterrupt):
+        audit.export.callback(follow=follow)
 
 
 def settings_of(host: Host) -> Settings:

@@ -5,7 +5,7 @@ import json
 import re
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -109,7 +109,8 @@ def export(follow: bool) -> None:
             links = {"previous": entry.previous, "link": entry.link}
             touched += not print_entry(entry, version=entry.version, key=entry.key_id, **links)
 
-    with suppress(KeyboardInterrupt):
+    # Ctrl-C is how one ends to follow; without that what was printed is a part.
+    with suppress(KeyboardInterrupt) if follow else nullcontext():
         run(work)
     if touched:
         sys.exit(ERROR)
