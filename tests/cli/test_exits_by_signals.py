@@ -2,7 +2,10 @@
 
 import asyncio
 import signal
+import subprocess
+import sys
 from contextlib import nullcontext
+from pathlib import Path
 
 import click
 import pytest
@@ -18,6 +21,7 @@ from teamvars.settings import Settings
 from teamvars.signals import clearing_first, clearing_up, pass_over
 from teamvars.storage.database import Transaction
 from tests.support.commands import Host
+from tests.support.patience import HANGS
 
 
 def test_a_second_signal_interrupts_nothing_that_is_cleared_up() -> None:
@@ -153,6 +157,31 @@ def test_an_export_that_is_interrupted_ends_well_only_where_that_is_how_it_ends(
     assert audit.export.callback is not None
     with nullcontext() if follow else pytest.raises(KeyboardInterrupt):
         audit.export.callback(follow=follow)
+
+
+ENDED = """
+import os, signal, sys
+from pathlib import Path
+os.fsync = lambda _: os.kill(os.getpid(), signal.SIGTERM)
+path = Path(sys.argv[1])
+"""
+WRITING = (
+    "from teamvars.security import files; files.replace(path, 'hush')",
+    "from teamvars.security import files; files.create(path, 'hush')",
+    "from teamvars.cli.client.api import accounts; accounts.replace_file(path, 'hush')",
+)
+
+
+@pytest.mark.parametrize("writing", WRITING)
+def test_a_file_of_secrets_that_is_half_written_goes_with_whoever_is_told_to_end(
+    tmp_path: Path, writing: str
+) -> None:
+    """As beside the keyring, or the values for `migrate-from` in a folder of sources."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{ENDED}{writing}", tmp_path / "file"], check=False, timeout=HANGS
+    )
+    assert done.returncode in (-signal.SIGTERM, 128 + signal.SIGTERM)
+    assert [*tmp_path.iterdir()] == []
 
 
 def settings_of(host: Host) -> Settings:

@@ -14,10 +14,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+
+from teamvars.signals import clearing_first
 
 _WORDS = {
     0o020: "its group can write",
@@ -141,15 +144,16 @@ def _own_as(path: Path, new: Path) -> None:
 @contextmanager
 def _written(path: Path, text: str) -> Iterator[Path]:
     new = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(descriptor)
-        yield new
-    finally:
-        new.unlink(missing_ok=True)
+    with clearing_first(partial(new.unlink, missing_ok=True)):
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "w") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(descriptor)
+            yield new
+        finally:
+            new.unlink(missing_ok=True)
 
 
 def settle(folder: Path) -> None:

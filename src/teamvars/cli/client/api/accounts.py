@@ -18,6 +18,7 @@ import msgspec
 from teamvars.cli import named
 from teamvars.cli.client.api.addresses import Address
 from teamvars.cli.exits import ERROR, Failure, Misuse
+from teamvars.signals import clearing_up
 
 _MOST_BYTES = 1024 * 1024
 _OTHERS_READ, _OTHERS_WRITE = 0o044, 0o022
@@ -268,6 +269,7 @@ def _ask(function: str, account: str, *token: str) -> Any:
         ) from None
 
 
+@clearing_up()
 def replace_file(path: Path, content: object) -> None:
     """Puts a file of JSON (0600) in the place of what was there, which whoever is killed in the
     middle leaves. Raises OSError.
