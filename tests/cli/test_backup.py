@@ -483,7 +483,7 @@ def test_what_is_told_to_end_leaves_no_copy(
 TOLD_TO_END = """
 import os, signal, sys
 
-call = sys.argv.pop(1)
+call, number = sys.argv.pop(1), int(sys.argv.pop(1))
 real = getattr(os, call)
 
 def told(path, *more, **options):
@@ -491,7 +491,7 @@ def told(path, *more, **options):
         real(path, *more, **options)
     if ".teamvars-" in str(path):
         setattr(os, call, real)
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), number)
     if call == "rmdir":
         real(path, *more, **options)
 
@@ -502,18 +502,26 @@ main()
 """The command line, told to end as soon as it has made its folder, or while it removes that."""
 
 
-@pytest.mark.parametrize("call", ["mkdir", "rmdir"])
+@pytest.mark.parametrize(
+    ("call", "number", "code"),
+    [
+        ("mkdir", signal.SIGTERM, -signal.SIGTERM),
+        ("rmdir", signal.SIGTERM, -signal.SIGTERM),
+        ("mkdir", signal.SIGINT, 130),
+        ("rmdir", signal.SIGINT, 0),
+    ],
+)
 def test_what_is_told_to_end_at_its_first_moment_or_its_last_leaves_no_copy(
-    filled: Host, call: str
+    filled: Host, call: str, number: signal.Signals, code: int
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", TOLD_TO_END, call, "backup", "create", "c.tar"],
+        [sys.executable, "-c", TOLD_TO_END, call, str(int(number)), "backup", "create", "c.tar"],
         cwd=filled.folder,
         env=filled.environment,
         check=False,
         timeout=HANGS,
     )
-    assert done.returncode == -signal.SIGTERM
+    assert done.returncode == code
     assert not hidden(filled)
     assert (filled.folder / "c.tar").exists() == (call == "rmdir")
 

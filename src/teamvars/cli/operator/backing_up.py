@@ -3,6 +3,7 @@
 import os
 import secrets
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -114,13 +115,23 @@ def temporary_folder(where: Path | None = None) -> Iterator[Path]:
     with ending(place), ExitStack() as made:
         folder = Path(where or tempfile.gettempdir()) / f".teamvars-{secrets.token_hex(8)}"
         made.enter_context(clearing_first(lambda: shutil.rmtree(folder, ignore_errors=True)))
+        made.callback(_remove, folder)
         try:
             folder.mkdir(0o700)
         except OSError as error:
             error.filename = place  # not that of a folder which nobody has named
             raise
-        made.callback(shutil.rmtree, folder)
         yield folder
+
+
+def _remove(folder: Path) -> None:
+    """Removes it if it was made, also where somebody presses Ctrl-C once more meanwhile."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        if folder.exists():
+            shutil.rmtree(folder)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
