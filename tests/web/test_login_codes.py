@@ -195,7 +195,9 @@ async def test_a_code_is_good_for_ten_minutes_and_for_one_token(tenant: Tenant) 
     assert (await act(tenant, session, "approve", approved)).status_code == 200
     assert (await act(tenant, session, "approve", approved)).status_code == 422
     first = (await polled(tenant, said["device_code"])).json()["access_token"]
-    assert (await polled(tenant, said["device_code"])).json()["error"] == "invalid_grant"
+    again = (await polled(tenant, said["device_code"])).json()  # as whose answer was lost
+    assert again["error"] == "invalid_grant"
+    assert again["error_description"].endswith("Run teamvars login again.")
     assert await status_of(tenant, first) == 401
 
 

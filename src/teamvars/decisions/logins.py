@@ -36,7 +36,10 @@ _UNNAMED = Fault(
     pointer="/data/attributes/user-code",
 )
 _APPROVED = "This was approved before. Run teamvars login again."
-NO_GRANT = Fault(Code.INVALID_GRANT, "This code is good for nothing here, or no longer.")
+NO_GRANT = Fault(
+    Code.INVALID_GRANT,
+    "This code is good for nothing here, or no longer. Run teamvars login again.",
+)
 _EXPIRED = Fault(Code.EXPIRED_TOKEN, "Nobody has approved it in time.")
 _DENIED = Fault(Code.ACCESS_DENIED, "It was refused in the browser.")
 
