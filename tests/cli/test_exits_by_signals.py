@@ -20,6 +20,7 @@ from teamvars.services.installation import Installation
 from teamvars.settings import Settings
 from teamvars.signals import clearing_first, clearing_up, pass_over
 from teamvars.storage.database import Transaction
+from tests.cli.test_backup import told_to_end
 from tests.support.commands import Host
 from tests.support.patience import HANGS
 
@@ -157,6 +158,42 @@ def test_an_export_that_is_interrupted_ends_well_only_where_that_is_how_it_ends(
     assert audit.export.callback is not None
     with nullcontext() if follow else pytest.raises(KeyboardInterrupt):
         audit.export.callback(follow=follow)
+
+
+UNANSWERED = """
+import socket, threading
+from teamvars import cli
+
+def unanswered(*_, **__):
+    print("there", flush=True)
+    threading.Event().wait()
+
+socket.getaddrinfo = unanswered
+cli.main()
+"""
+"""The command line, where no resolver answers."""
+
+
+def test_whoever_interrupts_again_waits_for_no_thread(host: Host) -> None:
+    there = host.having(
+        database_url="postgresql://teamvars@db.example.com/teamvars?sslmode=require"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", UNANSWERED, "keys", "status"],
+        cwd=there.folder,
+        env=there.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        try:
+            assert running.stdout is not None
+            assert running.stdout.readline() == "there\n"
+            assert told_to_end(running, signal.SIGINT) == 130
+        finally:
+            running.kill()
+        assert running.stderr is not None
+        assert "Traceback" not in running.stderr.read()
 
 
 ENDED = """

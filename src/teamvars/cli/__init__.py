@@ -4,6 +4,7 @@ import gc
 import importlib
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 from teamvars import __version__
@@ -28,7 +29,10 @@ def main() -> None:
     except Failure as failure:
         sys.exit(named("teamvars.cli.output:ended")(failure))
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        with suppress(OSError):
+            sys.stdout.flush()
+        # At once: the interpreter would wait for threads, such as one that no resolver answers.
+        os._exit(INTERRUPTED)
     except Exception as error:
         # Its text may hold what nobody may see, such as a part of the database's URL.
         sys.exit(f"teamvars: unexpected {named('teamvars.origins:origin')(error)}")
