@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 PROGRAM = """
-import logging, sys, traceback
+import asyncio, logging, sys, traceback
 from teamvars import logs
 import structlog
 
@@ -32,6 +32,15 @@ except ValueError as error:
 logging.getLogger("theirs").warning("mind %s", "this")
 logging.getLogger("theirs").info("chatter")
 structlog.get_logger("ours").info("odd", value=object)
+
+async def fail_unheard(value):
+    fail(value)
+
+async def main():
+    asyncio.create_task(fail_unheard("hunter2"))
+    await asyncio.sleep(0)
+
+asyncio.run(main())
 """
 
 
@@ -49,8 +58,8 @@ def test_an_error_is_logged_by_kind_and_place_alone(log_format: str) -> None:
     text = written(log_format)
     assert "hunter2" not in text
     assert "Traceback" not in text
-    assert len(text.splitlines()) == 5
-    assert text.count("ValueError in") == 2
+    assert len(text.splitlines()) == 6
+    assert text.count("ValueError in") == 3
 
 
 def test_every_json_line_is_one_document() -> None:
@@ -61,8 +70,10 @@ def test_every_json_line_is_one_document() -> None:
         "a stack trace was left out",
         "mind this",
         "odd",
+        "Task exception was never retrieved",
     ]
-    assert [line["level"] for line in lines] == ["error", "error", "error", "warning", "info"]
+    levels = [line["level"] for line in lines]
+    assert levels == ["error", "error", "error", "warning", "info", "error"]
     assert lines[1]["logger"] == "theirs"
     for line in lines:
         assert line["timestamp"].endswith("Z")

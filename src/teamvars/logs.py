@@ -255,7 +255,9 @@ class _Relay(logging.Handler):
         text = record.getMessage()
         if _TRACE in text:
             text = "a stack trace was left out"
-        structlog.get_logger().log(level, text, logger=record.name, **more)
+        # Below its first line asyncio quotes the error of a task that nobody waited for.
+        first, _, _ = text.partition("\n")
+        structlog.get_logger().log(level, first, logger=record.name, **more)
 
 
 def _stamp(_: object, __: str, event: EventDict) -> EventDict:

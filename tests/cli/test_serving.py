@@ -494,6 +494,23 @@ def test_no_worker_outlives_a_server_that_is_killed(host: Host) -> None:
         assert "Traceback" not in server.log
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="there one process can limit another")
+def test_whatever_crashes_leaves_no_file_of_what_it_held(host: Host) -> None:
+    host.succeed("init")
+    with Server(host) as server:
+        starter = psutil.Process(server.pid).parent()
+        assert starter is not None
+        before = starter.rlimit(psutil.RLIMIT_CORE)
+        starter.rlimit(psutil.RLIMIT_CORE, (before[1], before[1]))
+        try:
+            assert server.terminate() == 0
+            server.start()
+        finally:
+            starter.rlimit(psutil.RLIMIT_CORE, before)
+        processes = map(psutil.Process, (server.pid, *workers(server)))
+        assert [one.rlimit(psutil.RLIMIT_CORE)[0] for one in processes] == [0, 0]
+
+
 def lives(process: psutil.Process) -> bool:
     """Whether a process that is not this one's to wait for goes on."""
     try:

@@ -29,6 +29,10 @@ from teamvars.storage.database import Transaction
 from teamvars.variable_files import Format, parse
 from teamvars.web.dialects import STANDARD
 from teamvars.web.http.resource_objects import Identifier
+from teamvars.web.http.sending import Response
+from teamvars.web.logins import DeviceAnswer
+from teamvars.web.oauth import TokenAnswer
+from teamvars.web.sign_ins import TakenUp
 from teamvars.web.variables import requests
 from tests.faults.aviary import Aviary
 from tests.faults.canaries import Flock, canary, finds, forms
@@ -135,6 +139,10 @@ def test_no_object_shows_a_value_or_a_token_by_its_repr() -> None:
         Issued(membership, secret),
         Letter(invited, secret, b"hash"),
         Server(secret, "from", "url"),
+        Response(200, secret.encode()),
+        TakenUp(secret, "at-1"),
+        TokenAnswer(secret, 900),
+        DeviceAnswer(secret, "BCDFG-HJKLM", "url"),
     ]
     for one in shown:
         assert not finds(f"{one!r} {one} {pretty_repr(one)}".encode(), secret), type(one)

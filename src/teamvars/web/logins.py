@@ -26,6 +26,7 @@ from teamvars.domain.logins import (
     is_host,
     is_lifetime,
 )
+from teamvars.kernel import Discreet
 from teamvars.security.tokens import OF_JOB, hash_token, written_code
 from teamvars.services.logins import POLL_SECONDS, Asked, Logins
 from teamvars.web import oauth
@@ -118,7 +119,7 @@ class DeviceForm(Struct):
     expires_in: Annotated[str, Meta(description=_LIVES)] | UnsetType = UNSET
 
 
-class DeviceAnswer(Struct):
+class DeviceAnswer(Discreet, frozen=True):
     """What the program shows for its token, `device_code`, and what it asks somebody to type where;
     it asks every `interval` seconds, until `expires_in`.
     """

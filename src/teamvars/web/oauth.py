@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 from teamvars.decisions import deliveries as jobs
 from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.logins import CLIENT, Presented
+from teamvars.kernel import Discreet
 from teamvars.security.tokens import challenge_of, hash_token
 from teamvars.services.deliveries import (
     ACCESS_TOKEN_TYPE,
@@ -80,7 +81,7 @@ class TokenForm(msgspec.Struct):
     device_code: Annotated[str, Meta(description="RFC 8628.")] | UnsetType = UNSET
 
 
-class TokenAnswer(msgspec.Struct):
+class TokenAnswer(Discreet, frozen=True):
     """A token, shown only once; `expires_in` in seconds. Of a job, `runner` is the id of the runner
     that means it, in its approved `version`.
     """

@@ -81,7 +81,7 @@ class Kept(Discreet, frozen=True):
     said: dict[str, str]
 
 
-class TakenUp(msgspec.Struct):
+class TakenUp(Discreet, frozen=True):
     """The token of a session, which every tab of the browser is given, and the session's id."""
 
     token: str

@@ -86,6 +86,10 @@ def listen(
     if sys.platform == "linux":
         # What is here before workers begin is theirs. Python 3.14 would have each begin anew.
         multiprocessing.set_start_method("fork", force=True)
+    if sys.platform != "win32":
+        # What a process holds, keys and values too, is in no file once it has crashed.
+        _, most = resource.getrlimit(resource.RLIMIT_CORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, most))
     settings.export(config)
     memories = [Memory() for _ in range(config.workers + 1)]
     count_in(memories[0])

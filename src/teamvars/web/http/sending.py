@@ -8,6 +8,7 @@ import msgspec
 
 from teamvars.domain.errors import BUSY, Refusal, too_many_requests
 from teamvars.fair_slots import Principal
+from teamvars.kernel import Discreet
 from teamvars.services.rendered import Rendered
 from teamvars.time_limits import TimeLimit, TimeLimits
 from teamvars.web.http.negotiation import MEDIA_TYPE
@@ -43,7 +44,7 @@ _PRIVATE = [
 NO_HEADERS: Mapping[str, str] = {}
 
 
-class Response(msgspec.Struct, frozen=True):
+class Response(Discreet, frozen=True):
     """A status, a body or none, and headers. A large body is in pieces."""
 
     status: int
