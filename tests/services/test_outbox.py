@@ -667,6 +667,17 @@ async def put_memo(calls: Calls, address: str = "alice@example.com") -> Memo:
     return memo
 
 
+async def test_what_somebody_keeps_changing_keeps_back_no_message_of_others(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    await put_memo(mailing)
+    await propose_one(mailing)
+    for _ in range(2):
+        await until(mailing.services.outbox.send_next)
+    first, _ = (message["Subject"] for message in mailbox.messages)
+    assert first == "A subject"
+
+
 async def memos_left(calls: Calls) -> list[tuple[Any, ...]]:
     return (await dump(calls.services.database))["memos"]
 

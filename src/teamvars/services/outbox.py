@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from operator import itemgetter
 from typing import TypeVar
 
 import structlog
@@ -81,11 +82,16 @@ class Outbox(UseCases):
         """Tries the message that has been due for longest; False: there is none."""
         if self._mailer is None:
             return False
-        return (
-            await self._send_letter(self._mailer)
-            or await self._tell_owners(self._mailer)
-            or await self._send_memo(self._mailer)
+        ways = (
+            (invitations.QUEUE, self._send_letter),
+            (runners.NOTICES, self._tell_owners),
+            (memos.QUEUE, self._send_memo),
         )
+        due = [(at, send) for queue, send in ways if (at := await self._due_at(queue)) is not None]
+        for _, send in sorted(due, key=itemgetter(0)):
+            if await send(self._mailer):
+                return True
+        return False
 
     async def forget_stale(self) -> None:
         """Gives up memos that nobody could send for long."""
@@ -95,8 +101,6 @@ class Outbox(UseCases):
             await self._database.write(lambda tx: memos.forget_stale(tx, before))
 
     async def _send_letter(self, mailer: Mailer) -> bool:
-        if await self._due_at(invitations.QUEUE) is None:
-            return False
         letter, waiting = await self._database.write(self._claim)
         if waiting is None:
             return False
@@ -117,8 +121,6 @@ class Outbox(UseCases):
         """Tells all active owners what has become of a runner. Who cannot be told now is told
         later, and the others then again.
         """
-        if await self._due_at(runners.NOTICES) is None:
-            return False
         found = await self._claimed(runners.NOTICES, runners.of_notice)
         if found is None:
             return False
@@ -162,8 +164,6 @@ class Outbox(UseCases):
         return is_over
 
     async def _send_memo(self, mailer: Mailer) -> bool:
-        if await self._due_at(memos.QUEUE) is None:
-            return False
         found = await self._claimed(memos.QUEUE, memos.get)
         if found is None:
             return False
