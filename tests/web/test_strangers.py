@@ -1,7 +1,7 @@
 """Who may not write waits for no writer, whoever has locked what."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -10,14 +10,18 @@ import asyncpg
 import pytest
 from msgspec import structs
 
-from teamvars.security.tokens import RUNNER, new_token
+from teamvars.domain.logins import CLIENT
+from teamvars.security.tokens import RUNNER, new_session, new_token
+from teamvars.storage.database import Transaction
 from teamvars.storage.engines.connections import CONNECTIONS, Lane
+from teamvars.web.http import admission
 from tests.services.calls import refusal_of
 from tests.services.jobs import Job, approve, propose
 from tests.support.deployment import Deployment
 from tests.support.engines import ON_POSTGRES
-from tests.support.logging_in import post
-from tests.support.patience import HANGS
+from tests.support.logging_in import BY_DEVICE, post
+from tests.support.patience import HANGS, until
+from tests.support.signing_in import OWN, SESSION_COOKIE, Scene
 from tests.support.tenant import Tenant, linkage_document, variable_document
 
 
@@ -157,6 +161,84 @@ async def test_who_has_no_token_waits_for_no_writer_to_revoke_it(tenant: Tenant)
         assert answer.status_code == 200
         assert not any(one.done() for one in waiting), "the controls wait"
     assert [(await one).status_code for one in waiting] == [200] * len(some)
+
+
+@asynccontextmanager
+async def snapshots_held(deployment: Deployment) -> AsyncIterator[None]:
+    """While this lasts others have all connections on which several statements see one snapshot."""
+    over, begun = asyncio.Event(), asyncio.Semaphore(0)
+
+    async def hold(_: Transaction) -> None:
+        begun.release()
+        await over.wait()
+
+    read, most = deployment.services.database.read, CONNECTIONS[Lane.READS]
+    holding = [asyncio.ensure_future(read(hold)) for _ in range(most)]
+    for _ in holding:
+        await begun.acquire()
+    try:
+        yield
+    finally:
+        over.set()
+        await asyncio.gather(*holding)
+
+
+@ON_POSTGRES
+async def test_who_tries_tokens_holds_no_connection_that_others_need(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenant = with_forged(scene.tenant)
+    path = f"/organizations/{tenant.organization}/projects"
+    assert (await tenant.call("forged", "GET", path)).status_code == 401
+    monkeypatch.setattr(admission, "MOST_FAILURES", 1)
+    ours = {"origin": OWN, "sec_fetch_site": "same-origin", "teamvars_session": ""}
+    forged = f"Bearer {tenant.tokens['forged']}"
+    async with snapshots_held(tenant.deployment), asyncio.timeout(HANGS):
+        waiting = asyncio.ensure_future(tenant.call("owner", "GET", path))
+        assert (await tenant.call("forged", "GET", path)).status_code == 429
+        linking = await scene.browser().ask("POST", "/app/link", authorization=forged, **ours)
+        assert linking.status_code == 401
+        of_job = {"Authorization": f"Bearer {new_token(RUNNER)}"}
+        names = f"/workspaces/{tenant.workspaces['network']}/actions/deliver"
+        assert (await tenant.call(None, "GET", names, headers=of_job)).status_code == 429
+        assert not waiting.done(), "the control waits"
+    assert (await waiting).status_code == 200
+
+
+async def ask_for_token(scene: Scene) -> int:
+    code = {"grant_type": BY_DEVICE, "client_id": CLIENT, "device_code": "nobody's"}
+    return (await post(scene.tenant, "token", code)).status_code
+
+
+async def ask_for_session(scene: Scene) -> int:
+    browser = scene.browser()
+    browser.cookies[SESSION_COOKIE] = new_session()
+    return (await browser.take_up()).status_code
+
+
+@ON_POSTGRES
+@pytest.mark.parametrize(
+    ("table", "ask", "status"),
+    [("logins", ask_for_token, 400), ("sessions", ask_for_session, 401)],
+    ids=["codes", "cookies"],
+)
+async def test_all_strangers_who_come_at_once_have_one_connection(
+    scene: Scene, table: str, ask: Callable[[Scene], Awaitable[int]], status: int
+) -> None:
+    tenant, most = scene.tenant, max(CONNECTIONS.values())
+    connection = await asyncpg.connect(tenant.deployment.config.url)
+    waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = $1::regclass"
+    try:
+        async with connection.transaction(), asyncio.timeout(HANGS):
+            await connection.execute(f"LOCK TABLE {table}")
+            strangers = [asyncio.ensure_future(ask(scene)) for _ in range(most)]
+            await until(lambda: connection.fetchval(waits, table))
+            for path in (tenant.vars_path(), f"/organizations/{tenant.organization}/projects"):
+                assert (await tenant.call("owner", "GET", path)).status_code == 200
+            assert not any(one.done() for one in strangers), "they wait"
+    finally:
+        await connection.close()
+    assert await asyncio.gather(*strangers) == [status] * most
 
 
 async def test_nothing_is_changed_of_what_is_not_there_or_by_nobody(tenant: Tenant) -> None:

@@ -265,7 +265,7 @@ class Deliveries(UseCases):
 
     async def admit(self, caller: Caller, workspace_id: str) -> None:
         """Refuses whoever has no token that delivers the workspace: unauthenticated."""
-        await self._house.changes.look(
+        await self._house.changes.glance(
             caller, lambda found: decisions.admit(found, workspace_id, self._trust)
         )
 
@@ -275,7 +275,7 @@ class Deliveries(UseCases):
         Refuses: unauthenticated, for whatever is wrong with the token.
         """
         async with self._some:
-            return await self._house.changes.look(
+            return await self._house.changes.glance(
                 caller, lambda found: decisions.names(found, workspace_id, self._trust)
             )
 

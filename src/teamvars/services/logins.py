@@ -67,7 +67,7 @@ class Logins(UseCases):
 
     _show = looks(decisions.show)
     _approve = makes(decisions.approve)
-    _redeemable = looks(decisions.redeemable)
+    _redeemable = looks(decisions.redeemable, at_a_glance=True)
     _approving = looks(decisions.approving)
     _revocable = looks(decisions.revocable, at_a_glance=True)
     deny = makes(decisions.deny)

@@ -93,7 +93,7 @@ class SignIns(UseCases):
     _foreseen = looks(decisions.sign_out)
     _end = makes(decisions.sign_out)
     _linkable = looks(decisions.linkable)
-    calling = looks(decisions.calling)
+    calling = looks(decisions.calling, at_a_glance=True)
 
     def __init__(
         self, house: House, clients: Sequence[Client], tls: ssl.SSLContext | None = None

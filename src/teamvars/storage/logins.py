@@ -4,8 +4,7 @@ from collections.abc import Collection, Sequence
 
 from teamvars.domain.logins import Login
 from teamvars.storage import tables
-from teamvars.storage.database import Row, Transaction, each
-from teamvars.storage.pages import Reading
+from teamvars.storage.database import Lookup, Row, Transaction, each
 
 MOST_OPEN = 4096
 """So many wait at a time for somebody to type their code; whoever asks for one needs no token."""
@@ -20,7 +19,11 @@ def _login(row: Row) -> Login:
     return Login(**read | {"denied": bool(read["denied"])})
 
 
-_LOGINS = Reading(", ".join(_COLUMNS), "logins", _login)
+# Asked by whoever has no token too, and so for all of them at once.
+_BY = {
+    column: Lookup.of(f"SELECT {', '.join(_COLUMNS)} FROM logins WHERE {column} = $1", type_)
+    for column, type_ in {"id": "TEXT", "user_code": "TEXT", "code_hash": "BYTEA"}.items()
+}
 # The oldest of those networks that have the most, down to where all have as many; but none that was
 # approved since this began to wait for it.
 _LEVEL = """DELETE FROM logins WHERE token_id IS NULL AND id IN (
@@ -37,7 +40,8 @@ _EXPIRED = "SELECT id FROM logins WHERE expires_at <= $1 AND id IS NOT NULL"
 
 async def find(tx: Transaction, by: str, value: str | bytes) -> Login | None:
     """The program that is found `by` a column of which no two have the same."""
-    return await _LOGINS.one(tx, f"WHERE {by} = $1", value)
+    row = await tx.look_up(_BY[by], value)
+    return None if row is None else _login(row)
 
 
 async def begin(tx: Transaction, some: Sequence[Login]) -> None:

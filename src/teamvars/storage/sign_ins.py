@@ -42,6 +42,18 @@ WHERE identities.issuer = $1 AND identities.subject = $2
 
 
 ARRIVING = also_held(_arriving)
+# Asked by whoever has no token, and so for all of them at once.
+_OPEN = Lookup.of(
+    f"""
+SELECT tokens.id, tokens.user_id, sessions.provider
+FROM sessions
+JOIN tokens ON tokens.id = sessions.token_id
+JOIN users ON users.id = tokens.user_id
+WHERE sessions.cookie_hash = $1 AND {after("tokens.expires_at", "$2")} AND users.disabled = 0
+""",
+    "BYTEA",
+    "BIGINT",
+)
 _SWEPT_AT_ONCE = 500
 # CROSS JOIN has SQLite begin with the sessions, and not look for one of each token.
 _ENDED = (
@@ -103,16 +115,8 @@ async def session_of(tx: Transaction, token_id: str) -> Session | None:
 
 async def find_open(tx: Transaction, cookie_hash: bytes, now: int) -> OpenSession | None:
     """The session whose cookie a browser has, if its token is good."""
-    return await tx.first(
-        OpenSession,
-        "SELECT tokens.id, tokens.user_id, sessions.provider FROM sessions "
-        "JOIN tokens ON tokens.id = sessions.token_id "
-        "JOIN users ON users.id = tokens.user_id "
-        f"WHERE sessions.cookie_hash = $1 AND {after('tokens.expires_at', '$2')} "
-        "AND users.disabled = 0",
-        cookie_hash,
-        now,
-    )
+    row = await tx.look_up(_OPEN, cookie_hash, now)
+    return None if row is None else OpenSession(*row)
 
 
 async def forget_ended(tx: Transaction, now: int) -> None:

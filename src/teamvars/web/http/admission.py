@@ -109,6 +109,11 @@ class Failures:
     def __init__(self) -> None:
         self._counts: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
+    def are_many(self, address: str, now: float) -> bool:
+        """Whether one more from there is too many."""
+        begun, count = self._counts.get(address, (now, 0))
+        return count >= MOST_FAILURES and now < begun + PERIOD_SECONDS
+
     def note(self, address: str, now: float) -> float | None:
         """Counts a failure, `now` being seconds of a monotonic clock.
 
@@ -230,7 +235,9 @@ class Admission:
         authenticates again in any case. Refuses: unauthenticated, rate limited.
         """
         request.party = self._principals.known(caller)
-        if request.party is None and (is_costly or self._limits is not None):
+        if request.party is None and (
+            is_costly or self._limits is not None or self._is_suspect(request)
+        ):
             await self.authenticate(request, caller)
         if self._limits is not None:
             self._take(request.party or self._stranger(request))
@@ -359,6 +366,11 @@ class Admission:
             wait = self._limits.look(party.principal).reset
             fault = RATE_LIMITED.filled(most=self._limits.per_second)
             raise Refusal(fault, retry_after=-(-wait // _SECOND))
+
+    def _is_suspect(self, request: Request) -> bool:
+        """Whether so many unknown tokens came from there that what it asks may cost too much."""
+        now = asyncio.get_running_loop().time()
+        return self._failures.are_many(counted_address(request.client), now)
 
     def _stranger(self, request: Request) -> Party:
         return self._principals.stranger(counted_address(request.client))
