@@ -37,6 +37,7 @@ async def fail_unheard(value):
     fail(value)
 
 async def main():
+    asyncio.get_running_loop().call_soon(fail, "hunter2")
     asyncio.create_task(fail_unheard("hunter2"))
     await asyncio.sleep(0)
 
@@ -58,8 +59,8 @@ def test_an_error_is_logged_by_kind_and_place_alone(log_format: str) -> None:
     text = written(log_format)
     assert "hunter2" not in text
     assert "Traceback" not in text
-    assert len(text.splitlines()) == 6
-    assert text.count("ValueError in") == 3
+    assert len(text.splitlines()) == 7
+    assert text.count("ValueError in") == 4
 
 
 def test_every_json_line_is_one_document() -> None:
@@ -70,10 +71,11 @@ def test_every_json_line_is_one_document() -> None:
         "a stack trace was left out",
         "mind this",
         "odd",
+        "Exception in callback fail",
         "Task exception was never retrieved",
     ]
     levels = [line["level"] for line in lines]
-    assert levels == ["error", "error", "error", "warning", "info", "error"]
+    assert levels == [*["error"] * 3, "warning", "info", *["error"] * 2]
     assert lines[1]["logger"] == "theirs"
     for line in lines:
         assert line["timestamp"].endswith("Z")

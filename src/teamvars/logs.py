@@ -255,9 +255,10 @@ class _Relay(logging.Handler):
         text = record.getMessage()
         if _TRACE in text:
             text = "a stack trace was left out"
-        # Below its first line asyncio quotes the error of a task that nobody waited for.
-        first, _, _ = text.partition("\n")
-        structlog.get_logger().log(level, first, logger=record.name, **more)
+        if error is not None:
+            # Of a callback asyncio quotes the arguments, of a task its error, below the first line.
+            text = text.partition("\n")[0].partition("(")[0]
+        structlog.get_logger().log(level, text, logger=record.name, **more)
 
 
 def _stamp(_: object, __: str, event: EventDict) -> EventDict:
