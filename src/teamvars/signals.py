@@ -3,9 +3,12 @@
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NoReturn
+
+End = Callable[[int, Any], object]
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
@@ -17,18 +20,23 @@ def pass_over(*_: object) -> None:
 
 
 @contextmanager
-def heeding(end: Callable[[int, Any], object]) -> Iterator[None]:
+def heeding(end: End) -> Iterator[None]:
     """Within it such a signal calls `end` with its number and the handler that it had before. One
-    that ends nothing goes on to do so. Of the main thread alone: no other is told of any.
+    that ends nothing goes on to do so, and one that an outer block has call `end` needs no other.
+    Of the main thread alone: no other is told of any.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = {number: signal.getsignal(number) for number in _ENDING}
     idle = (signal.SIG_IGN, pass_over)
-    heeded = [number for number, handler in before.items() if handler not in idle]
+    heeded = [
+        number
+        for number, handler in before.items()
+        if handler not in idle and not (isinstance(handler, partial) and handler.args[0] is end)
+    ]
     for number in heeded:
-        signal.signal(number, lambda which, _: end(which, before[signal.Signals(which)]))
+        signal.signal(number, partial(_heed, end, before))
     try:
         yield
     finally:
@@ -59,6 +67,10 @@ def clearing_first(clear: Callable[[], object]) -> Iterator[None]:
 
     with heeding(end):
         yield
+
+
+def _heed(end: End, before: Mapping[signal.Signals, Any], number: int, _: object) -> None:
+    end(number, before[signal.Signals(number)])
 
 
 def _end(number: int, _: object) -> NoReturn:

@@ -157,7 +157,17 @@ def test_what_is_written_with_a_joiner_is_shown_with_it(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["DB\u200c_URL", "\u200dKEY", "KEY\u200c", "می\u200c", "1\u200c2", "\U0001f468\u200dx"]
+    "text",
+    [
+        "DB\u200c_URL",
+        "\u200dKEY",
+        "KEY\u200c",
+        "می\u200c",
+        "1\u200c2",
+        "\U0001f468\u200dx",
+        "e\u0301\u200d=",
+        "\U0001f468\u200d+",
+    ],
 )
 def test_a_joiner_that_joins_nothing_is_seen(text: str) -> None:
     assert escaped(text) == text.replace("\u200c", "\\u200c").replace("\u200d", "\\u200d")

@@ -24,7 +24,10 @@ _UNSAFE = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 _LETTERS_AND_DIGITS = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Nd"))
 _MARKS = frozenset(("Mn", "Mc"))
 _MARKED = _LETTERS_AND_DIGITS | _MARKS
-_JOINERS = "\u200c\u200d"
+_JOINER = "\u200d"
+_JOINERS = "\u200c" + _JOINER
+_OF_EMOJI = "\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+"""What may follow one: how it is drawn."""
 _VIRAMA = 9
 """Class of the marks after which letters of India's scripts join, or with a joiner do not."""
 # Letters and marks that are not seen (Unicode's Default_Ignorable_Code_Point).
@@ -104,8 +107,9 @@ def _is_joining(text: str, at: int) -> bool:
         return True
     if unicodedata.bidirectional(after) == "AL":
         return unicodedata.bidirectional(before) in ("AL", "NSM")
-    is_symbol = unicodedata.category(after) in ("So", "Sm")
-    return is_symbol and unicodedata.category(before) in ("So", "Sk", "Mn")
+    is_emoji = unicodedata.category(before) == "So" or before in _OF_EMOJI
+    is_symbol = unicodedata.category(after) in ("So", "Sm") and not after.isascii()
+    return char == _JOINER and is_emoji and is_symbol
 
 
 def is_name(text: str) -> bool:

@@ -104,9 +104,10 @@ def test_what_became_of_a_change_is_told_from_what_nobody_knows() -> None:
     ("fates", "status", "sent"),
     [
         (["full", 200], 200, [True, False]),
-        (["lost", "full", 200], 200, [True, True, False]),
+        (["lost", "full", 200], 12, [True, True]),
         (["full", "lost"], 12, [True, False]),
         (["full", 502], 12, [True, False]),
+        (["full", 503], 12, [True, False]),
         (["full", 429, 200], 200, [True, False, False]),
     ],
 )

@@ -163,7 +163,7 @@ def get(where: Where, key: str, category: str | None, plain: bool, evaluated: bo
 
 def _get_all(api: Api, key: str, category: Category | None) -> None:
     """Shows the variable of each workspace; says which have none, and fails where none has."""
-    founds = contents_to_show(api, key)
+    founds = all_contents(api)
     for found in founds:
         if not found.has(key, category):
             note(f"{found.name} has no variable {escaped(key)}.")

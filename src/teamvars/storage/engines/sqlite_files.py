@@ -1,5 +1,5 @@
 """SQLite files read from beginning to end: whether all of it is sound, and as it is at one moment
-beside those who write. Either takes a thread.
+beside those who write.
 """
 
 import asyncio

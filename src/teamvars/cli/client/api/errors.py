@@ -144,16 +144,19 @@ def _lines(
         lines += [fault.detail or fault.code, *_shown(fault, quotable)]
     if not faults:
         lines.append(f"{target.address} answered {status}, and not as teamvars would.")
-    return lines if says(faults, TRAIL_ALTERED) else [*lines, *_next(target, request, status)]
+    return (
+        lines if says(faults, TRAIL_ALTERED) else [*lines, *_next(target, request, status, faults)]
+    )
 
 
-def _next(target: Target, request: str, status: int) -> list[str]:
+def _next(target: Target, request: str, status: int, faults: Sequence[Fault]) -> list[str]:
     if status == 403:
         found = (word for pattern, word in _PERMISSIONS if re.match(pattern, request))
         return [f"This takes {_GRANTS[next(found, 'owners')]}. Ask an owner of the organization."]
     if status == 404:
         said = target.organization
-        if said is not None and _OF_ORGANIZATION.match(request):
+        is_of_document = any(fault.pointer for fault in faults)
+        if said is not None and not is_of_document and _OF_ORGANIZATION.match(request):
             return [f"Check the organization: it is {said.value}, from {said.origin}."]
         organization = "the organization" if said is None else said.value
         return [f"Check its name, and what you see of {organization}: teamvars workspace list"]

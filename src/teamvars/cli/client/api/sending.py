@@ -103,13 +103,16 @@ class Sending:
             self.uncertain = True
             return None, f"No answer from {where}: {error}."
         faults = faults_of(document_of(reply)) if reply.status >= 400 else []
-        if not self._lost_key and any(f.code == _FULL and KEY in f.detail for f in faults):
+        is_full = any(fault.code == _FULL and KEY in fault.detail for fault in faults)
+        if is_full and not self._lost_key and not self.uncertain:
             named = self._request.headers.items()
             headers = {name: text for name, text in named if name != KEY}
             self._request, self._lost_key = self._request._replace(headers=headers), True
             return self._try(until)
-        # A proxy says it, perhaps once the request has arrived; who is busy has passed nothing on.
-        is_lost = reply.status >= 500 and reply.status != _BUSY and not faults
+        # A proxy says it, perhaps once the request has arrived; who is busy has passed nothing on,
+        # or what is sent again has its key.
+        is_passed_on = reply.status != _BUSY or self._lost_key
+        is_lost = reply.status >= 500 and is_passed_on and not faults
         self.uncertain |= is_lost or says(faults, OUTCOME_UNKNOWN)
         is_passing = reply.status in _PASSING and not says(faults, TRAIL_ALTERED)
         if not is_passing and not says(faults, _IN_USE):
