@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
-from tests.console.visitors import PAINTED, Crowd, Site, Visitor
+from tests.console.visitors import PAINTED, Crowd, Site, Visitor, held
 from tests.support.tenant import Tenant
 
 VARIABLE = "**/api/v2/workspaces/*/vars/*"
@@ -83,6 +83,31 @@ async def test_what_a_proxy_answers_to_everything_is_not_said_to_be_the_server_a
     await page.evaluate(PAINTED)
     await expect(told).to_have_count(1)
     await page.unroute("**/healthz")
+    await expect(told).to_have_count(0)
+
+
+async def test_a_server_that_answers_nothing_is_asked_one_thing_at_a_time(
+    sqlite_site: Site, timeless: Crowd
+) -> None:
+    """Else what the page asks once it is back would wait behind all that was asked meanwhile."""
+    tenant = await sqlite_site.tenant()
+    visitor = await timeless.visitor(sqlite_site, tenant)
+    page = visitor.page
+    await page.clock.install()
+    await visitor.go(f"/{tenant.organization}/workspaces")
+    await visitor.sign_in("owner")
+    await page.get_by_role("link", name="payments").wait_for()
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(one.url))
+    await answer(page, "**/api/v2/organizations/*/workspaces?*", 3, status=200, **PAGE)
+    told = page.get_by_text("The server cannot be reached")
+    async with held(page, "**/healthz") as is_asked:
+        await page.get_by_label("Filter by name").fill("pay")
+        await told.wait_for()
+        await page.clock.run_for(10_000)
+        await is_asked()
+        await page.evaluate("fetch('/healthz?later')")  # all that was asked before is known by then
+        assert len([one for one in asked if one.endswith("/healthz")]) == 1
     await expect(told).to_have_count(0)
 
 

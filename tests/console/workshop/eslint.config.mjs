@@ -1,9 +1,10 @@
 import js from "@eslint/js";
 
 /** What the modules find in a browser. */
-const BROWSER = ["Blob", "AbortController", "addEventListener", "clearInterval", "clearTimeout", "crypto", "CSS", "document",
-  "DOMException", "Event", "fetch", "getSelection", "history", "innerHeight", "location", "navigator", "Node", "performance",
-  "queueMicrotask", "scrollTo", "scrollY", "sessionStorage", "setInterval", "setTimeout", "URL", "URLSearchParams", "window"];
+const BROWSER = ["Blob", "AbortController", "AbortSignal", "addEventListener", "clearInterval", "clearTimeout", "crypto",
+  "CSS", "document", "DOMException", "Event", "fetch", "getSelection", "history", "innerHeight", "location", "navigator",
+  "Node", "performance", "queueMicrotask", "scrollTo", "scrollY", "sessionStorage", "setInterval", "setTimeout", "URL",
+  "URLSearchParams", "window"];
 
 export default [
   js.configs.recommended,

@@ -9,12 +9,14 @@ import { button, h, icon, part, shown } from "./dom.js";
 import { settleAll } from "./hands.js";
 
 const POLL_MS = 2000;
+const PATIENCE_MS = 10_000;
 const SELDOM_MS = 30_000;
 const UNFORESEEN = "This page has failed. The server may have another release by now: load the page again.";
 /** @type {Map<string, {line: Element, stays: boolean}>} */
 const lines = new Map();
 /** @type {ReturnType<typeof setInterval> | null} */
 let waiting = null;
+let isLooking = false;
 let toldAt = -Infinity;
 
 /**
@@ -103,8 +105,17 @@ export function unreached() {
   waiting = setInterval(() => look().catch(() => {}), POLL_MS);
 }
 
-/** Whether it is there by now; a page that something else answers is no JSON. */
+/**
+ * Whether it is there by now, asked one at a time: what nobody answers would keep back all that is asked for later. A page that
+ * something else answers is no JSON.
+ */
 async function look() {
-  const response = await fetch("/healthz", { cache: "no-store" });
-  if (response.ok && (await response.json())) reached();
+  if (isLooking) return;
+  isLooking = true;
+  try {
+    const response = await fetch("/healthz", { cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
+    if (response.ok && (await response.json())) reached();
+  } finally {
+    isLooking = false;
+  }
 }
