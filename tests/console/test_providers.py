@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from tests.console.provided import Provided, provided
-from tests.console.visitors import KEEPS_NOTHING
+from tests.console.visitors import KEEPS_NOTHING, held
 from tests.support.patience import HANGS
 
 
@@ -75,6 +75,14 @@ async def test_a_pasted_token_signs_in_beside_a_provider(scene: Scene) -> None:
     await page.get_by_role("button", name="Sign out").wait_for()
     other = await scene.tab()
     await other.get_by_role("button", name="Sign in with Example").wait_for()
+
+
+async def test_whoever_waits_to_be_signed_in_again_reads_that(scene: Scene) -> None:
+    page = await scene.tab()
+    async with held(page, "**/app/session"):
+        await page.reload()
+        await expect(page.get_by_text("Loading …")).to_be_visible()
+    await page.get_by_role("button", name="Sign in with Example").wait_for()
 
 
 async def test_a_page_at_another_address_takes_a_pasted_token(scene: Scene) -> None:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from playwright.async_api import Route, expect
 
-from tests.console.visitors import KEEPS_NOTHING, Crowd, Site, Visitor
+from tests.console.visitors import KEEPS_NOTHING, Crowd, Site, Visitor, held
 from tests.support.tenant import Tenant
 
 MINUTE = 60 * 1000
@@ -81,6 +81,18 @@ async def test_a_token_is_kept_for_the_tab_alone_and_is_in_no_url(
     assert await visitor.page.get_by_text("network").count() == 0
     await visitor.sign_in("plain")  # who may see nothing of where the former one was
     await visitor.page.get_by_text("No workspace that you may see").first.wait_for()
+
+
+async def test_whoever_has_signed_in_and_waits_for_the_page_reads_that(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    await visitor.go(f"/{tenant.organization}/workspaces")
+    async with held(visitor.page, "**/organizations/*"):
+        await visitor.paste(tenant.tokens["owner"])
+        await expect(visitor.page.get_by_text("Loading …")).to_be_visible()
+    await expect(visitor.page.get_by_role("heading", level=1)).to_be_focused()
 
 
 async def test_where_the_browser_keeps_nothing_one_is_told_and_signs_in_all_the_same(
@@ -197,7 +209,10 @@ async def test_a_token_that_is_revoked_signs_out_and_loses_no_typed_text(
     another = await renewed(tenant)
     await form.get_by_role("button", name="Add variable").click()
     await visitor.page.get_by_text("The token is no longer valid").first.wait_for()
+    await expect(visitor.page).to_have_title("Sign in · teamvars")
     await visitor.paste(another)
+    await expect(visitor.page).to_have_title("network · Variables · teamvars")
+    await expect(visitor.page.get_by_role("heading", level=1)).to_be_focused()
     assert await form.get_by_label("Value").input_value() == "typed by hand"
     await form.get_by_role("button", name="Add variable").click()
     await visitor.row("kept").wait_for()

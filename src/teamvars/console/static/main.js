@@ -60,7 +60,7 @@ async function render() {
   address.arrive();
   const { signal } = leaving;
   const [make, names] = pageOf(location.pathname);
-  const waiting = setTimeout(() => page.replaceChildren(h("p", { class: "hint" }, "Loading …")), LOADING_MS);
+  const waiting = sayLoading();
   signal.addEventListener("abort", () => clearTimeout(waiting));
   const query = new URLSearchParams(location.search);
   // Who one is, and what the page shows, are asked for together.
@@ -86,10 +86,12 @@ async function render() {
   page.replaceChildren(...nodes(content));
   page.removeAttribute("data-left");
   head(names);
-  page.hidden = false;
   settleAll();
-  const said = within(page, "h1, .pages [aria-current]").map((one) => one.textContent);
-  document.title = [...said, "teamvars"].join(" · ");
+}
+
+/** Whoever waits for long reads that, unless what is returned is cleared. */
+function sayLoading() {
+  return setTimeout(() => page.replaceChildren(h("p", { class: "hint" }, "Loading …")), LOADING_MS);
 }
 
 /**
@@ -130,7 +132,8 @@ function failure(error) {
 }
 
 /**
- * The head of the page: where one is, and who one is. What has an id in its path is called as its page calls it.
+ * The head of the page, and the title of the window: where one is, and who one is. What has an id in its path is called as
+ * its page calls it.
  * @param {Names} [names]
  */
 function head({ organization, workspace, ...named } = NOWHERE) {
@@ -151,6 +154,8 @@ function head({ organization, workspace, ...named } = NOWHERE) {
     h("a", { class: "brand", href: `${ROOT}/` }, mark(), "teamvars"),
     h("nav", { "aria-label": "Where you are", class: "trail" }, links.length > 0 && h("ol", {}, links)),
     ...(you ? [you] : []));
+  const said = within(page, "h1, .pages [aria-current]").map((one) => one.textContent);
+  document.title = [...said, "teamvars"].join(" · ");
 }
 
 /** Of a session, in all tabs: its token ends. Where that cannot be done, all stays as it is. */
@@ -201,11 +206,15 @@ function askToSignIn(reason) {
   const section = signInForm(reason, kept ? before : null, async (found) => {
     account = found;
     section.remove();
-    if (!kept || isLeft(page) || found.id !== before?.id) return render();
     page.hidden = false;
-    head(pageOf(location.pathname)[1]);
-    dialogs.bringBack();
-    at?.focus();
+    if (kept && !isLeft(page) && found.id === before?.id) {
+      head(pageOf(location.pathname)[1]);
+      dialogs.bringBack();
+    } else {
+      page.replaceChildren(); // nobody else sees what was typed
+      await render();
+    }
+    (at?.isConnected ? at : document.querySelector("h1"))?.focus();
   });
   main.append(section);
   // The letters of whoever was typing are for no other field.
@@ -270,7 +279,9 @@ async function start() {
   // Going back, a browser may show a document again that was left.
   addEventListener("pageshow", (event) => event.persisted && session.token() === null && location.reload());
   session.onEnd(leave);
+  const waiting = sayLoading();
   const reason = await takeUp();
+  clearTimeout(waiting);
   session.watch({ ask: askToStay, holds });
   if (session.token() === null) askToSignIn(reason);
   else await render();
