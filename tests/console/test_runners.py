@@ -99,6 +99,26 @@ async def test_where_owners_approve_they_do_so_here_and_take_it_back(
         await expect(row(visitor, "backup").locator(".badge")).to_have_text([words])
 
 
+@pytest.mark.parametrize("site", ["postgres"], indirect=True)
+async def test_what_is_no_longer_as_it_was_is_shown_to_whoever_wants_to_approve_it(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    visitor = await visit(crowd, site, tenant)
+    await propose(visitor, "backup")
+    path = f"/organizations/{tenant.organization}/runners"
+    (runner,) = (await tenant.call("owner", "GET", path)).json()["data"]
+    attributes = {"include-sensitive": False}
+    document = {"data": {"type": "runners", "id": runner["id"], "attributes": attributes}}
+    changed = await tenant.call("owner", "PATCH", f"/runners/{runner['id']}", document)
+    assert changed.is_success, changed.text
+    badges = row(visitor, "backup").locator(".badge")
+    await expect(badges).to_have_text(["waits for approval"])
+    await visitor.button("Approve backup").click()
+    await visitor.page.get_by_role("dialog").get_by_role("button", name="Approve").click()
+    await expect(badges).to_have_text(["waits for approval", "nothing sensitive"])
+
+
 async def test_a_change_that_is_proposed_at_once_keeps_the_workspaces(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -100,8 +100,8 @@ class RunnersPage {
     const text = "Its jobs are handed the values of these workspaces, and what is put into them later. "
       + "Whoever can change what runs in such a job gets the values.";
     if (!(await ask(["Approve ", name(called), " as it is shown?"], text, "Approve"))) return;
-    await send("POST", `/runners/${id}/actions/approve`, { data: { type: "runners", id, attributes: { digest } } },
-      { change: new Change() });
+    await this.list.answer(send("POST", `/runners/${id}/actions/approve`, { data: { type: "runners", id, attributes: { digest } } },
+      { change: new Change() }));
     await this.#acted("The runner is approved.");
   }
 
@@ -109,7 +109,7 @@ class RunnersPage {
   async #revoke({ id, attributes }) {
     const text = "Nothing is handed to it until it is approved again. What it was handed before stays with its jobs: rotate that.";
     if (!(await ask(["Take the approval of ", name(attributes.name), " back?"], text, "Revoke", { kind: "danger" }))) return;
-    await send("POST", `/runners/${id}/actions/revoke`, null, { change: new Change() });
+    await this.list.answer(send("POST", `/runners/${id}/actions/revoke`, null, { change: new Change() }));
     await this.#acted("The approval is taken back.");
   }
 
@@ -122,8 +122,10 @@ class RunnersPage {
     return runnerForm({
       path: this.path, runner, signal: this.context.signal, cancel: () => end(),
       save: async (data, called, signal) => {
-        if (runner) await send("PATCH", `/runners/${runner.id}`, { data: { ...data, id: runner.id } }, { change, signal });
-        else await send("POST", `${this.path}/runners`, { data }, { change, signal });
+        if (runner) {
+          const document = { data: { ...data, id: runner.id } };
+          await this.list.answer(send("PATCH", `/runners/${runner.id}`, document, { change, signal }));
+        } else await send("POST", `${this.path}/runners`, { data }, { change, signal });
         end(["Somebody has to approve ", name(called), " before it is handed anything more."]);
         this.draw();
       },
