@@ -81,7 +81,7 @@ async def test_a_set_is_made_filled_attached_changed_and_deleted(site: Site, cro
     await page.get_by_label("Workspaces", exact=True).fill("network payments")
     await visitor.button("Attach …").click()
     dialog = page.get_by_role("dialog")
-    await expect(dialog).to_contain_text("2 workspaces get a value that they have not.")
+    await expect(dialog).to_contain_text("2 workspaces gain a value.")
     await expect(dialog.locator("li")).to_have_text(["networkgets REGION", "paymentsgets REGION"])
     assert await gets(tenant) == {}
     await confirm(visitor, "Attach").click()

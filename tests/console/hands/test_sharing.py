@@ -44,7 +44,7 @@ async def test_nothing_is_attached_before_somebody_has_read_what_that_does(perso
     person.press("more")  # what is asked about stays as it is
     assert person.value("Workspaces") == "network"
     person.release()
-    person.reads("1 workspace gets a value that it has not.", "dialog")
+    person.reads("1 workspace gains a value.", "dialog")
     person.press("typed on\n")
     assert await gets(tenant) == {}
     person.click("Cancel")

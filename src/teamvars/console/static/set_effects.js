@@ -70,11 +70,12 @@ export async function agreed(title, effects, yes, { kind = "primary" } = {}) {
  * @param {Effects} effects
  */
 export function summaryOf({ gaining, changing, losing }) {
-  const get = (/** @type {number} */ number) => `${count(number, "workspace")} ${number === 1 ? "gets" : "get"}`;
+  const those = (/** @type {number} */ number, /** @type {string} */ act) =>
+    `${count(number, "workspace")} ${act}${number === 1 ? "s" : ""}`;
   const parts = [
-    gaining && `${get(gaining)} a value that ${gaining === 1 ? "it has" : "they have"} not`,
-    changing && `${get(changing)} another value`,
-    losing && `${count(losing, "workspace")} ${losing === 1 ? "loses" : "lose"} a value`,
+    gaining && `${those(gaining, "gain")} a value`,
+    changing && `${those(changing, "get")} another value`,
+    losing && `${those(losing, "lose")} a value`,
   ].filter(Boolean);
   return parts.length ? `${parts.join(", ")}.` : "Nothing changes in any workspace.";
 }
