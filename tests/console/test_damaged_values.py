@@ -1,6 +1,7 @@
 """A list with damaged values offers to write new ones over them, or to delete the variables."""
 
 import pytest
+from playwright.async_api import expect
 
 from tests.cli.store import execute
 from tests.console.visitors import Crowd, Site
@@ -26,8 +27,14 @@ async def test_damaged_values_are_named_and_can_be_replaced_or_deleted(
     await visitor.button("Write a new value for first").click()
     form = page.get_by_role("form", name="A new value for first")
     await form.get_by_label("New value").fill("mended")
+    await visitor.button("Write a new value for first").click()  # what is typed stays
+    await expect(form.get_by_label("New value")).to_have_value("mended")
     await form.get_by_role("button", name="Save").click()
     await visitor.button("Write a new value for first").wait_for(state="detached")
+    opens = visitor.button("Write a new value for second")
+    await opens.click()
+    await visitor.button("Cancel").click()
+    await expect(opens).to_be_focused()
     await visitor.button("Delete second").click()
     await page.get_by_label("Type the key to confirm").fill("second")
     await page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()

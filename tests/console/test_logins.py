@@ -111,6 +111,7 @@ async def test_the_code_of_a_terminal_is_typed_and_judged(
     await page.get_by_text(
         "Approved. Go back" if word == "Approve" else "Refused. The"
     ).first.wait_for()
+    await expect(page.get_by_role("heading", level=1)).to_be_focused()
     shown = {"client_id": CLIENT, "grant_type": BY_DEVICE, "device_code": said["device_code"]}
     assert await redeemed(sqlite_site, shown) == (200 if word == "Approve" else 400)
 

@@ -32,6 +32,7 @@ async def test_a_token_is_made_shown_once_used_and_revoked(site: Site, crowd: Cr
 
     await visitor.button("I have it").click()
     assert await page.get_by_label("The new token").count() == 0
+    await expect(page.get_by_role("heading", name="A new token")).to_be_focused()
     await page.reload()
     await row.wait_for()
     assert made not in await page.content()

@@ -238,6 +238,7 @@ async def test_what_an_answer_has_brought_takes_no_click_before_it_was_seen(
     with at_once(person):
         click_twice(person, "Back", "Cancel")
         assert person.value("From workspace") == "payments"
+        assert person.focus() == "From workspace"
 
 
 async def test_a_link_that_is_clicked_twice_is_left_by_going_back_once(person: Person) -> None:

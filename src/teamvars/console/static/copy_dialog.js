@@ -110,6 +110,7 @@ class Copy {
     this.preview.hidden = true;
     this.choosing.hidden = false;
     settleAll();
+    this.source.focus();
   }
 
   /**

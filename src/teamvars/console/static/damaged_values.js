@@ -3,7 +3,7 @@
 import { Change, send } from "./api.js";
 import { deleteDialog } from "./delete_dialog.js";
 import { announce, button, h, name } from "./dom.js";
-import { field, form, keepTyped, leaveButton } from "./fields.js";
+import { FormPlace, field, form, keepTyped, leaveButton } from "./fields.js";
 
 /** @import { ErrorObject } from "./api.js" */
 
@@ -32,21 +32,18 @@ export function damagedValues(path, errors, may, again) {
  * @param {() => unknown} again
  */
 function row(path, { id, key }, may, again) {
-  const place = h("div", { class: "place" });
+  const place = new FormPlace();
   const done = (/** @type {string} */ text) => {
     announce(text);
     again();
   };
-  const write = () => {
-    place.replaceChildren(newValue(`${path}/${id}`, { id, key }, done, () => place.replaceChildren()));
-    place.querySelector("textarea")?.focus();
-  };
+  const write = () => place.open((end) => newValue(`${path}/${id}`, { id, key }, done, () => end()));
   const remove = () => deleteDialog({
     title: "Delete this variable?", text: "Its value is lost already: ", what: "key", word: key, path: `${path}/${id}`,
   }, () => done(`${key} is deleted.`));
   return h("li", { class: "row" }, h("span", { class: "name" }, name(key)),
     may && button("New value", write, { "aria-label": `Write a new value for ${key}` }),
-    may && button("Delete", remove, { kind: "bare", "aria-label": `Delete ${key}` }), place);
+    may && button("Delete", remove, { kind: "bare", "aria-label": `Delete ${key}` }), place.element);
 }
 
 /**

@@ -40,6 +40,7 @@ export async function loginPage({ account, query, signal }) {
  * @param {import("./pages.js").Context} context
  */
 export async function devicePage({ account, signal }) {
+  const title = h("h1", { tabindex: -1 }, "Log in a terminal");
   const place = h("div", {});
   const input = h("input", { class: "code", autocapitalize: "characters", spellcheck: "false", placeholder: "BCDFG-HJKLM" });
   const element = form({
@@ -55,6 +56,7 @@ export async function devicePage({ account, signal }) {
         announce(text);
         element.hidden = false;
         input.value = "";
+        lead(title); // what had the focus is gone
       };
       // Where no program waits any more, another code may be typed.
       const answer = once(async (/** @type {() => Promise<unknown>} */ send, /** @type {string} */ text) => {
@@ -81,7 +83,7 @@ export async function devicePage({ account, signal }) {
     field({ label: "Code", control: input, pointer: "/data/attributes/user-code",
       hint: "Your terminal shows it once you run teamvars login. Type no code that somebody sent you." }),
     h("div", { class: "actions" }, h("button", { class: "button primary" }, "Go on")));
-  return h("section", { class: "narrow" }, h("h1", { tabindex: -1 }, "Log in a terminal"), element, place);
+  return h("section", { class: "narrow" }, title, element, place);
 }
 
 /**

@@ -4,6 +4,7 @@ import { Change, Refused, newest, readAll, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { announce, button, copyButton, h, name, time } from "./dom.js";
 import { choice, field, form, keepTyped } from "./fields.js";
+import { lead } from "./hands.js";
 import { notify } from "./notices.js";
 import { HAVE_SESSIONS, finishLinking, linkButtons } from "./providers.js";
 import { redraw } from "./redraw.js";
@@ -125,11 +126,14 @@ function newToken(path, description, draw) {
       ends.clear();
       keepTyped(element, false);
       words.value = "";
-      place.replaceChildren(shownOnce(document.data.attributes.token ?? "", () => place.replaceChildren()));
+      place.replaceChildren(shownOnce(document.data.attributes.token ?? "", () => {
+        place.replaceChildren();
+        lead(element.querySelector("h2")); // what had the focus is gone
+      }));
       await draw();
     },
   },
-    h("h2", {}, "A new token"),
+    h("h2", { tabindex: -1 }, "A new token"),
     field({ label: "Description", control: words, pointer: "/data/attributes/description",
       hint: "Shown beside each change that is made with it." }),
     lifetime.element,
