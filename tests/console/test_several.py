@@ -527,12 +527,13 @@ async def test_a_key_is_set_in_variable_sets_once_it_is_said_whom_it_reaches(
     rows = page.get_by_role("dialog").locator("table.results > tbody > tr")
     await expect(rows).to_contain_text(
         [
-            "REGION new1 workspace gets a value that it has not.",
+            "REGION new1 workspace gains a value.",
             "REGION newNothing changes in any workspace.",
         ]
     )
     await visitor.button("Set: 2 variables in 2 variable sets").click()
     await page.get_by_text("2 variables in 2 variable sets set.").first.wait_for()
+    await expect(page.get_by_role("heading", level=1)).to_be_focused()  # the button is hidden
 
     await visitor.go(f"/{tenant.organization}/workspaces?key=region")
     await page.get_by_label("Choose REGION in Shared").check()

@@ -34,7 +34,7 @@ async def test_ticks_belong_to_keys_and_outlive_the_way_back(person: Person) -> 
     person.click("Back")
     preview(person, "FIRST=1\n" + FILE + "API_TOKEN=d\nMY_TOKEN=e\n")
     assert ticked(person) == ["DB_HOST", "MY_TOKEN"]
-    person.click("Import LEVEL", "label")
+    person.click("Import LEVEL", "input")
     person.reads("5 new, 1 changed.", "dialog")
     person.click("Apply 6 changes")
     person.reads("Imported: 5 new, 1 changed.", "#notices")

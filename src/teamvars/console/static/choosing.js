@@ -1,8 +1,7 @@
 /** Rows that one ticks, to do something with all of them. */
 
 import { count, h } from "./dom.js";
-
-/** @import { Child } from "./dom.js" */
+import { takeBox } from "./fields.js";
 
 /**
  * What is ticked, by id; it stays so while its row is not shown.
@@ -55,12 +54,13 @@ export class Choosing {
   /**
    * The box of one that is shown, and what it is called.
    * @param {T} one
-   * @param {...Child} called
+   * @param {string} called
    */
-  boxOf(one, ...called) {
-    const box = h("input", { type: "checkbox", checked: this.#boxes.get(one.id)?.box.checked, onchange: () => this.told() });
+  boxOf(one, called) {
+    const { element, box } = takeBox(`Choose ${called}`,
+      { checked: this.#boxes.get(one.id)?.box.checked, onchange: () => this.told() });
     this.#boxes.set(one.id, { one, box });
-    return h("label", { class: "take" }, box, h("span", { class: "unseen" }, "Choose ", called));
+    return element;
   }
 
   /**

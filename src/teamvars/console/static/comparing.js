@@ -4,7 +4,7 @@ import { Refused, Unreachable, newest, orTold, read } from "./api.js";
 import { Copying, copyForm, held } from "./copying.js";
 import { show } from "./dialogs.js";
 import { button, count, h, listed, little, name } from "./dom.js";
-import { choice, field, form, say } from "./fields.js";
+import { choice, field, form, say, takeBox } from "./fields.js";
 import { stay } from "./hands.js";
 import { readWorkspace, workspaceHead } from "./heads.js";
 import { findReadable, namesOf } from "./named.js";
@@ -178,13 +178,13 @@ class Comparison {
   #group(group, pairs) {
     const rows = pairs.map((pair) => this.#row(pair));
     const boxes = pairs.flatMap((pair) => this.#boxes.get(pair) ?? []);
-    const all = h("input", { type: "checkbox", onchange: () => {
-      for (const box of boxes) box.checked = all.checked;
+    const all = takeBox("All:", { onchange: ({ target }) => {
+      for (const box of boxes) box.checked = target.checked;
       this.#tell();
     } });
     return h("section", { hidden: !pairs.length },
-      h("h2", { class: "part" }, boxes.length > 0 && h("label", { class: "take" }, all, h("span", { class: "unseen" }, "All: ")),
-        this.#titleOf(group), h("span", { class: "number" }, ` ${pairs.length.toLocaleString("en")}`)),
+      h("h2", { class: "part" }, boxes.length > 0 && all.element, this.#titleOf(group),
+        h("span", { class: "number" }, ` ${pairs.length.toLocaleString("en")}`)),
       group === "unknown" && h("p", { class: "hint" }, "Nobody can read a sensitive value, so whether these are the same is not known."),
       table("results compared", ["Key", this.#called("here"), this.#called("there"), "Also different"], rows));
   }
@@ -201,9 +201,9 @@ class Comparison {
   /** @param {Pair} pair */
   #boxOf(pair) {
     if (!this.#mayCopy(pair, "here") && !this.#mayCopy(pair, "there")) return null;
-    const box = h("input", { type: "checkbox", onchange: () => this.#tell() });
+    const { element, box } = takeBox(`Choose ${anyOf(pair).key}`, { onchange: () => this.#tell() });
     this.#boxes.set(pair, box);
-    return h("label", { class: "take" }, box, h("span", { class: "unseen" }, "Choose ", name(anyOf(pair).key)));
+    return element;
   }
 
   /**

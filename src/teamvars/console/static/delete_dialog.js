@@ -2,7 +2,7 @@
 
 import { remove } from "./api.js";
 import { show } from "./dialogs.js";
-import { h, name } from "./dom.js";
+import { h, name, spelled } from "./dom.js";
 import { field, form, leaveButton } from "./fields.js";
 
 /** @import { Child } from "./dom.js" */
@@ -17,7 +17,7 @@ export function deleteDialog({ title, text, what, word, path, more = null }, don
   const input = h("input", { class: "code", spellcheck: "false", autocapitalize: "none", autofocus: true });
   const sure = h("button", { class: "button danger", disabled: true }, "Delete");
   input.addEventListener("input", () => {
-    sure.disabled = input.value !== word && input.value !== spelled(word);
+    sure.disabled = input.value !== word && input.value !== spelled(word); // nobody can type what is hidden
   });
   show(title, (close) =>
     form({
@@ -33,12 +33,4 @@ export function deleteDialog({ title, text, what, word, path, more = null }, don
       more, h("p", {}, text, h("strong", { class: "code" }, name(word))),
       field({ label: `Type the ${what} to confirm`, control: input }),
       h("div", { class: "actions" }, sure, leaveButton(close))), { wide: more !== null });
-}
-
-/**
- * As it is shown: with what nobody can type spelled out.
- * @param {string} word
- */
-function spelled(word) {
-  return name(word).textContent;
 }

@@ -92,6 +92,14 @@ export function shown(text) {
 }
 
 /**
+ * The same where there is room for text alone.
+ * @param {string} text
+ */
+export function spelled(text) {
+  return text.replace(HIDDEN, escaped);
+}
+
+/**
  * The beginning of a text, in which nothing that is seen as one is cut in two.
  * @param {string} text
  * @param {number} most characters

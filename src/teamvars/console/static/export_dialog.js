@@ -2,7 +2,7 @@
 
 import { show } from "./dialogs.js";
 import { button, count, h, little, name, pictureButton, shown } from "./dom.js";
-import { choice, leaveButton } from "./fields.js";
+import { choice, leaveButton, takeBox } from "./fields.js";
 import { longTable } from "./results.js";
 import { write } from "./writing.js";
 
@@ -42,7 +42,7 @@ class Export {
     this.text = h("textarea", { readonly: true, rows: 8, spellcheck: "false", "aria-label": "The file" });
     this.told = h("p", { class: "hint", role: "status" });
     this.left = h("ul", {});
-    this.boxes = variables.map(() => h("input", { type: "checkbox", checked: true, onchange: () => this.#draw() }));
+    this.takes = variables.map(({ key }) => takeBox(`Export ${key}`, { checked: true, onchange: () => this.#draw() }));
     this.element = h("div", {}, this.form.element, this.#table(), this.told, this.left, this.text,
       h("div", { class: "actions" },
         button("Copy", () => this.#copy(this.file, "The file"), { kind: "primary", picture: "copy" }),
@@ -51,23 +51,21 @@ class Export {
   }
 
   #table() {
-    const all = h("input", { type: "checkbox", checked: true, "aria-label": "All of them", onchange: () => {
-      for (const box of this.boxes) box.checked = all.checked;
+    const all = takeBox("All of them", { checked: true, onchange: ({ target }) => {
+      for (const { box } of this.takes) box.checked = target.checked;
       this.#draw();
     } });
-    const headings = [[h("label", { class: "take" }, all), "Key"], "Value", h("span", { class: "unseen" }, "Actions")];
-    const rows = this.variables.map((one, at) => ({ one, box: this.boxes[at] }));
-    return longTable("What is exported", "results compared", headings, rows, ({ one, box }) => h("tr", {},
-      h("th", { scope: "row" },
-        h("label", { class: "take" }, box, h("span", { class: "unseen" }, "Export ", name(one.key))),
-        name(one.key), h("span", { class: "description" }, one.category)),
+    const headings = [[all.element, "Key"], "Value", h("span", { class: "unseen" }, "Actions")];
+    const rows = this.variables.map((one, at) => ({ one, take: this.takes[at].element }));
+    return longTable("What is exported", "results compared", headings, rows, ({ one, take }) => h("tr", {},
+      h("th", { scope: "row" }, take, name(one.key), h("span", { class: "description" }, one.category)),
       h("td", {}, little(one)),
       h("td", {}, !one.sensitive && pictureButton("copy", `Copy the value of ${one.key}`,
         () => this.#copy(one.value ?? "", `The value of ${one.key}`)))));
   }
 
   #draw() {
-    const chosen = this.variables.filter((_, at) => this.boxes[at].checked);
+    const chosen = this.variables.filter((_, at) => this.takes[at].box.checked);
     const { text, unwritten } = write(this.form.chosen(), chosen);
     const secret = chosen.filter(({ sensitive }) => sensitive).length;
     this.file = this.text.value = text;

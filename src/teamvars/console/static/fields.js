@@ -1,7 +1,7 @@
 /** Fields of forms: a label, a hint and a control, and the API's errors where they belong. */
 
 import { Refused } from "./api.js";
-import { announce, button, h, icon, shown, within } from "./dom.js";
+import { announce, button, h, icon, shown, spelled, within } from "./dom.js";
 import { isLeft, lead, settleAll, stay } from "./hands.js";
 import { inWords } from "./notices.js";
 
@@ -55,6 +55,16 @@ export function tick({ label, checked, pointer, hint, onchange, disabled }) {
   const element = h("div", { class: "field tick", "data-pointer": pointer },
     box, h("label", { for: id }, label), help);
   return { element, box };
+}
+
+/**
+ * The box of one of many, with some room around it that ticks it as well; what stands beside it says what it is called.
+ * @param {string} called
+ * @param {Attributes} attributes
+ */
+export function takeBox(called, attributes) {
+  const box = h("input", { type: "checkbox", "aria-label": spelled(called), ...attributes });
+  return { element: h("label", { class: "take" }, box), box };
 }
 
 /**

@@ -4,7 +4,7 @@ import { Change, Refused, send } from "./api.js";
 import { headed, show } from "./dialogs.js";
 import { button, count, h, little, name, nodes } from "./dom.js";
 import { contentsOf } from "./drops.js";
-import { choice, clearErrors, errorsOf, field, form, keepTyped, leaveButton, tick } from "./fields.js";
+import { choice, clearErrors, errorsOf, field, form, keepTyped, leaveButton, takeBox, tick } from "./fields.js";
 import { settleAll } from "./hands.js";
 import { changesOf, effectsText, itemErrors, nameOf, resultTable, summaryOf } from "./results.js";
 import { saysSecret } from "./secrecy.js";
@@ -291,11 +291,10 @@ class Preview {
 
   /** @param {Item} item */
   #take(item) {
-    const box = h("input", { type: "checkbox", checked: !this.file.isLeft(item), onchange: ({ target }) => {
+    return takeBox(`Import ${item.key}`, { checked: !this.file.isLeft(item), onchange: ({ target }) => {
       this.file.leaveOut(item, !target.checked);
       this.#tell();
-    } });
-    return h("label", { class: "take" }, box, h("span", { class: "unseen" }, "Import ", name(item.key)));
+    } }).element;
   }
 
   /**
@@ -305,7 +304,7 @@ class Preview {
    * @returns {Child}
    */
   #value(result, item) {
-    const before = this.file.list.all.find((one) => one.id === result.id);
+    const before = this.file.list.get(result.id ?? "");
     if (before?.sensitive) return little(before);
     const value = h("span", {});
     const show = () => value.replaceChildren(...nodes(little({ ...item, sensitive: this.file.isSensitive(item) })));

@@ -2,7 +2,7 @@
 
 import { categories, late } from "./api.js";
 import { Choosing } from "./choosing.js";
-import { button, count, h, name } from "./dom.js";
+import { button, count, h } from "./dom.js";
 import { stay } from "./hands.js";
 
 /** @import { Owner } from "./several.js" */
@@ -35,7 +35,9 @@ export class KeySetting {
     /** @type {Choosing<Owner>} */
     this.choosing = new Choosing(noun, rows, ({ length }) => {
       many.textContent = length ? ` in ${count(length, noun)}` : "";
+      const hadFocus = document.activeElement === this.button;
       this.button.hidden = !length && (!isNamed || this.choosing.bar.hidden);
+      if (hadFocus && this.button.hidden) document.querySelector("h1")?.focus();
     });
   }
 
@@ -45,7 +47,7 @@ export class KeySetting {
    * @param {string} called
    */
   boxOf(id, called) {
-    return this.choosing.boxOf({ type: this.type, id, name: called }, name(called));
+    return this.choosing.boxOf({ type: this.type, id, name: called }, called);
   }
 
   async #open() {

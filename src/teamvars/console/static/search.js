@@ -152,7 +152,7 @@ export class KeySearch {
     const called = said["workspace-name"] || said["varset-name"];
     if (!owner || !type || !called) return null;
     const chosen = { id, key, category, sensitive, version, owner: { type, id: owner, name: called } };
-    return this.choosing.boxOf(chosen, name(key), " in ", name(called));
+    return this.choosing.boxOf(chosen, `${key} in ${called}`);
   }
 
   /** @param {Found} found */

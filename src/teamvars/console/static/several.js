@@ -354,8 +354,7 @@ class Several {
  * @param {Chosen[]} chosen
  */
 function partsOf(chosen) {
-  const ids = new Set(chosen.map(({ owner }) => owner.id));
-  return [...ids].map((id) => new Part(chosen.filter(({ owner }) => owner.id === id)));
+  return [...Map.groupBy(chosen, ({ owner }) => owner.id).values()].map((those) => new Part(those));
 }
 
 /**
