@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import Browser, BrowserContext
 
-from tests.console.visitors import Crowd, Site
+from tests.console.visitors import SETTLES_AT_ONCE, Crowd, Site
 from tests.storage.stores import fresh_postgres
 from tests.support.browser import open_browser
 from tests.support.commands import Host
@@ -28,6 +28,7 @@ async def window(browser: Browser) -> BrowserContext:
     One of them stays: the process that draws pages would end with the last.
     """
     context = await _window(browser)
+    await context.add_init_script(SETTLES_AT_ONCE)
     await context.new_page()
     return context
 
@@ -78,7 +79,9 @@ async def crowd(window: BrowserContext) -> AsyncIterator[Crowd]:
 
 @pytest.fixture
 async def timeless(browser: Browser) -> AsyncIterator[Crowd]:
-    """As `crowd`, in a window of its own: a test that turns its clock turns it for all tabs."""
+    """As `crowd`, in a window of its own: a test that turns its clock turns it for all tabs, and
+    what has just moved takes no click there for as long as it does for people.
+    """
     async with await _window(browser) as window:
         crowd = Crowd(window)
         yield crowd

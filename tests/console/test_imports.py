@@ -178,9 +178,9 @@ async def test_lines_of_json_are_pasted_as_others_are(sqlite_site: Site, crowd: 
     await expect(visitor.page.get_by_role("radio", name=".tfvars.json")).to_be_checked()
 
 
-async def test_all_of_a_long_file_is_seen_and_left_out(sqlite_site: Site, crowd: Crowd) -> None:
+async def test_all_of_a_long_file_is_seen_and_left_out(sqlite_site: Site, timeless: Crowd) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
-    visitor = await crowd.member(site, tenant)
+    visitor = await timeless.member(site, tenant)
     page = visitor.page
     many = "".join(f"KEY_{number:03}=x\n" for number in range(200))
     await page.evaluate(PASTE, f"{many}Y_TOKEN=mine\nZ_TOKEN=mine\n")

@@ -348,12 +348,12 @@ async def test_whoever_has_left_is_not_led_to_what_was_made(
     ],
 )
 async def test_rows_that_come_where_a_button_was_take_no_click_at_once(
-    sqlite_site: Site, crowd: Crowd, query: str, more: str, last: str
+    sqlite_site: Site, timeless: Crowd, query: str, more: str, last: str
 ) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
     for number in range(6):
         await site.make(tenant, f"KEY_{number}")
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await timeless.visitor(site, tenant)
     page = visitor.page
     await small_pages(page, "**/api/v2/organizations/**page*", 1)
     await visitor.go(f"/{tenant.organization}/workspaces{query}")

@@ -27,6 +27,12 @@ KEEPS_NOTHING = (
     " throw new DOMException('denied', 'SecurityError'); } })"
 )
 
+# Whoever looks here clicks at what they see; what has just moved is tried by `hands`.
+SETTLES_AT_ONCE = """{
+  const real = window.setTimeout;
+  window.setTimeout = (act, ms, ...more) => real(act, ms === 300 ? 0 : ms, ...more);
+}"""
+
 # What the page makes of all that has come is on the screen.
 PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
