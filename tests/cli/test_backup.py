@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apsw
@@ -566,23 +566,9 @@ def test_ctrl_c_ends_what_reads_a_whole_store(filled: Host, words: tuple[str, ..
     filled.succeed("backup", "create", "b.tar")
     if "restore" in words:
         lose_store(filled)
-    with subprocess.Popen(
-        [sys.executable, "-c", ENDLESS, *words],
-        cwd=filled.folder,
-        env=filled.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as running:
-        try:
-            assert running.stdout is not None
-            assert running.stdout.readline() == "there\n"
-            running.send_signal(signal.SIGINT)
-            assert running.wait(HANGS) == 130
-        finally:
-            running.kill()
-        assert running.stderr is not None
-        assert "Traceback" not in running.stderr.read()
+    with hanging(filled, ENDLESS, *words) as running:
+        running.send_signal(signal.SIGINT)
+        assert running.wait(HANGS) == 130
     assert not hidden(filled)
 
 
@@ -595,6 +581,29 @@ def told_to_end(running: subprocess.Popen[str], number: signal.Signals) -> int:
         with contextlib.suppress(subprocess.TimeoutExpired):
             return running.wait(1)
     raise AssertionError("It goes on.")
+
+
+@contextlib.contextmanager
+def hanging(host: Host, program: str, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A program of Python that has said that it waits for what never comes. Nothing of it stays,
+    and it shows no trace of where it was.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *words],
+        cwd=host.folder,
+        env=host.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        try:
+            assert running.stdout is not None
+            assert running.stdout.readline() == "there\n"
+            yield running
+        finally:
+            running.kill()
+        assert running.stderr is not None
+        assert "Traceback" not in running.stderr.read()
 
 
 def hidden(host: Host) -> list[Path]:

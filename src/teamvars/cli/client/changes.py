@@ -264,7 +264,7 @@ def _spoken(api: Api, work: Work, *, dry_run: bool) -> Resource:
         pointers = [fault.pointer or "" for fault in error.faults]
         is_of_category = any(one.endswith("/category") for one in pointers)
         if work.there.tool == TERRAFORM or not is_of_category:
-            api.says_terraform &= not is_of_category
+            api.says_terraform &= not is_of_category  # or that was not what is wrong with it
             raise error.about(_keys_at_fault(work, error)) from None
     # What was read does not tell how the service calls its own variables where there are none.
     api.says_terraform = True

@@ -149,7 +149,7 @@ def get(where: Where, key: str, category: str | None, plain: bool, evaluated: bo
             raise Misuse("--plain and --evaluated show one value, of one workspace.")
         _get_all(api, key, category_of(category))
         return
-    (found,) = contents_to_show(api, key)
+    found = contents_to_show(api, key)
     variable = found.one(key, category_of(category))
     if plain:
         say_text(_value(variable))

@@ -144,9 +144,9 @@ def _lines(
         lines += [fault.detail or fault.code, *_shown(fault, quotable)]
     if not faults:
         lines.append(f"{target.address} answered {status}, and not as teamvars would.")
-    return (
-        lines if says(faults, TRAIL_ALTERED) else [*lines, *_next(target, request, status, faults)]
-    )
+    if not says(faults, TRAIL_ALTERED):
+        lines += _next(target, request, status, faults)
+    return lines
 
 
 def _next(target: Target, request: str, status: int, faults: Sequence[Fault]) -> list[str]:
