@@ -177,7 +177,7 @@ async def test_no_other_page_has_the_question_in_a_frame(
             (asked, False),
         ):
             await page.goto(f"http://127.0.0.1:{port}/?{quote(url, safe='')}")
-            await page.wait_for_function("document.title === '1'")
+            await expect(page).to_have_title("1")
             assert (page.frames[-1].url == url) is loads
     await page.close()
 

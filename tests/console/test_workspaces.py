@@ -153,13 +153,13 @@ async def test_a_page_begins_at_its_top_and_back_and_forward_lead_to_where_one_w
     await visitor.button("Edit KEY_00").wait_for()
     assert await page.evaluate("scrollY") == 0
     await page.evaluate("scrollTo(0, 300)")
-    await page.wait_for_function("history.state?.top === 300")
+    await page.wait_for_function("() => history.state?.top === 300")
     await page.go_back()
     await oldest.wait_for()
     await page.wait_for_function("was => scrollY === was", arg=was)
     await page.go_forward()
     await visitor.button("Edit KEY_00").wait_for()
-    await page.wait_for_function("scrollY === 300")
+    await page.wait_for_function("() => scrollY === 300")
 
 
 async def test_the_name_of_a_tab_says_which_page_of_what_it_has(
