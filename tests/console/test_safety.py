@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from playwright.async_api import Error, Page, expect
 
+from teamvars.domain.names import escaped
 from tests.console.visitors import Crowd, Site
+from tests.domain.test_names import JOINED, LOOSE
 from tests.support.tenant import Tenant
 
 IMAGE = "<img src=x onerror=alert(1)>"
@@ -68,13 +70,25 @@ async def test_hostile_names_and_values_are_shown_as_text(site: Site, crowd: Cro
     await form.get_by_role("button", name="Save").click()
     await visitor.row("longest").get_by_text("still works").wait_for()
 
-    await visitor.button("Delete abc\u202etxt.exe").click()
+    delete = visitor.button("Delete abc\u202etxt.exe")
+    await expect(delete).to_have_attribute("title", "Delete abc\\u202etxt.exe")
+    await delete.click()
     await visitor.button("Delete now: abc\u202etxt.exe").click()
     await visitor.row("abc\\u202etxt.exe").wait_for(state="detached")
     notice = page.locator("#notices .notice")
     await expect(notice).to_contain_text("abc\\u202etxt.exe is deleted.")
     await visitor.button("Close this notice").press("Enter")
     await expect(page.get_by_role("heading", level=1)).to_be_focused()
+
+
+async def test_joiners_are_shown_as_the_command_line_shows_them(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    said = " ".join([*JOINED, *LOOSE])
+    await sqlite_site.make(tenant, "said", said)
+    visitor = await crowd.member(sqlite_site, tenant)
+    await expect(visitor.row("said").locator("code")).to_have_text(escaped(said))
 
 
 async def test_what_begins_with_a_letter_of_another_direction_is_read_as_in_its_form(

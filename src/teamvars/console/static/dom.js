@@ -5,8 +5,17 @@ const LITTLE = 200;
 /** Whoever has waited so long for what a button does is shown that it goes on. */
 const SOON_MS = 200;
 const SVG = "http://www.w3.org/2000/svg";
-/** What is not seen, or turns the direction of what stands around it; what belongs to an emoji is seen as one with it. */
-const HIDDEN = /(?![\n\t]|\u200d(?<=\p{ExtPict}[\ufe0f\p{EMod}]?\u200d)(?=\p{ExtPict})|\ufe0f(?:(?<=\p{ExtPict}\ufe0f)|(?=\u20e3)))[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{DI}\u2028\u2029]/gu;
+/** What joins letters of India's scripts, or with a joiner does not. */
+const VIRAMA = "\\u094d\\u09cd\\u0a4d\\u0acd\\u0b4d\\u0bcd\\u0c4d\\u0ccd\\u0d3b\\u0d3c\\u0d4d\\u0dca\\u0f84\\u1039\\u103a\\u17d2";
+const ARABIC = "\\p{sc=Arab}\\p{sc=Syrc}\\p{sc=Thaa}";
+/** What is seen by what becomes of the characters around it: joiners of words and of emoji, and how these are drawn. */
+const JOINS = [
+  `[\\u200c\\u200d](?:(?<=[${VIRAMA}].)|(?<=[${ARABIC}\\p{Mn}].)(?=\\p{L})(?=[${ARABIC}]))`,
+  "\\u200d(?<=\\p{ExtPict}[\\ufe0f\\p{EMod}]?.)(?=\\p{ExtPict})",
+  "\\ufe0f(?:(?<=\\p{ExtPict}.)|(?=\\u20e3))",
+].join("|");
+/** What is not seen, or turns the direction of what stands around it. */
+const HIDDEN = new RegExp(`(?!${JOINS}|[\\n\\t])[\\p{Cc}\\p{Cf}\\p{Co}\\p{Cs}\\p{DI}\\u2028\\u2029]`, "gu");
 
 /**
  * What stands in an element; what is false, null, undefined or empty leaves nothing.
@@ -173,7 +182,7 @@ export function addButton(text, onclick) {
  * @param {Attributes} [attributes]
  */
 export function pictureButton(picture, label, onclick, attributes = {}) {
-  const named = { type: "button", class: "button bare", "aria-label": label, title: label };
+  const named = { type: "button", class: "button bare", "aria-label": label, title: spelled(label) };
   return h("button", { ...named, onclick: showing(onclick), ...attributes }, icon(picture));
 }
 
