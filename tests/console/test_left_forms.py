@@ -1,12 +1,15 @@
-"""Whoever leaves a form, or its page, while it looks for what it names, changes nothing by it. A
-page that was left is seen until another one is there.
+"""Whoever leaves a form, or its page, while it looks for what it names, changes nothing by it, and
+is told what has failed that was sent already. A page that was left is seen until another one is
+there.
 """
 
 import re
 from dataclasses import dataclass
 
 import pytest
+from playwright.async_api import Page, expect
 
+from tests.console.test_imports import PASTE
 from tests.console.test_projects import make_project
 from tests.console.test_teams import username
 from tests.console.visitors import Crowd, Site, held
@@ -18,6 +21,7 @@ STAYS_SEEN = """() => {
 """However long the next page takes, nothing says in its place that it is loaded."""
 NEXT = re.compile(r"/organizations/[^/?]+$")
 """What the page of an organization's workspaces asks for."""
+FAILED = "What you sent before you went on has failed."
 
 
 @dataclass(frozen=True)
@@ -84,3 +88,90 @@ async def test_whoever_leaves_meanwhile_changes_nothing(
                     await visitor.button("Leave it").click()
         await page.evaluate("fetch('/healthz')")  # whatever the answer begins has begun by then
     assert set(sent) == {"GET"}
+
+
+async def leave(page: Page) -> None:
+    """Escape, and yes where that is asked."""
+    await page.keyboard.press("Escape")
+    await page.get_by_role("button", name="Leave it").click()
+
+
+async def test_what_is_refused_of_a_form_that_was_left_is_told(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    await sqlite_site.make(tenant, "LEVEL", "info", category=sqlite_site.tool)
+    visitor = await crowd.member(sqlite_site, tenant)
+    form = await visitor.add("LEVEL", "debug")
+    async with held(visitor.page, "**/vars") as is_sent:
+        await form.get_by_role("button", name="Add variable").click()
+        await is_sent()
+        await leave(visitor.page)
+    notice = visitor.page.locator("#notices .notice")
+    await expect(notice).to_contain_text(FAILED)
+    await expect(notice).to_contain_text("already")
+
+
+async def test_what_somebody_else_was_faster_with_is_told_of_a_form_that_was_left(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    id_ = await sqlite_site.make(tenant, "LEVEL", "info")
+    visitor = await crowd.member(sqlite_site, tenant)
+    page = visitor.page
+    notice = page.locator("#notices .notice")
+
+    form = await visitor.edit("LEVEL")
+    await form.get_by_label("Value").fill("debug")
+    await sqlite_site.change(tenant, id_, value="theirs")
+    async with held(page, f"**/vars/{id_}") as is_sent:
+        await form.get_by_role("button", name="Save").click()
+        await is_sent()
+        await form.get_by_role("button", name="Cancel").click()
+    await expect(notice).to_contain_text(FAILED)
+    await visitor.button("Close this notice").click()
+
+    await page.evaluate(PASTE, "LEVEL=mine\nOTHER=mine\n")
+    await visitor.button("Preview").click()
+    await visitor.button("Apply 2 changes").wait_for()
+    await sqlite_site.change(tenant, id_, value="theirs again")
+    async with held(page, "**/actions/apply") as is_sent:
+        await visitor.button("Apply 2 changes").click()
+        await is_sent()
+        await leave(page)
+    await expect(notice).to_contain_text(FAILED)
+    assert (await sqlite_site.stored(tenant))["LEVEL"]["value"] == "theirs again"
+
+
+async def test_what_nobody_has_answered_of_a_dialog_that_was_left_is_not_said_to_be_kept(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.arrived(sqlite_site, tenant, "workspaces/network/settings")
+    page = visitor.page
+    await visitor.button("Delete workspace").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Type the name to confirm").fill("network")
+    await page.route(f"**/workspaces/{tenant.workspaces['network']}", lambda route: route.abort())
+    async with held(page, f"**/workspaces/{tenant.workspaces['network']}") as is_sent:
+        await dialog.get_by_role("button", name="Delete", exact=True).click()
+        await is_sent()
+        await page.keyboard.press("Escape")
+        await dialog.wait_for(state="detached")
+    await page.get_by_text("No answer came to what you sent before you went on").wait_for()
+
+
+async def test_what_was_only_looked_for_in_a_dialog_that_was_left_fails_in_silence(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
+    page, named = visitor.page, "**/workspaces/nowhere"
+    await visitor.button("Copy from …").click()
+    await page.get_by_label("From workspace").fill("nowhere")
+    async with page.expect_response(named), held(page, named) as is_asked_for:
+        await visitor.button("Preview").click()
+        await is_asked_for()
+        await page.keyboard.press("Escape")
+        await page.get_by_role("dialog").wait_for(state="detached")
+    await page.evaluate("fetch('/healthz')")  # whatever the answer begins has begun by then
+    await expect(page.locator("#notices .notice")).to_have_count(0)

@@ -66,7 +66,7 @@ class Comparison {
     this.kind = choice({ legend: "Variables", chosen: address.said("effective") ? "effective" : "own",
       options: [{ value: "own", label: "Their own" }, { value: "effective", label: "All that they get" }],
       onchange: () => this.other.value && this.choosing.requestSubmit() });
-    this.choosing = form({ onsubmit: (signal) => this.compare(signal), isMissed: false, busy: "Reading …" },
+    this.choosing = form({ onsubmit: (signal) => this.compare(signal), isMissed: false, saves: false, busy: "Reading …" },
       field({ label: "With workspace", control: this.other, pointer: WITH, hint: "Another one that you may read." }), names,
       this.kind.element, h("div", { class: "actions" }, h("button", { class: "button primary" }, "Compare")));
     this.acts = h("div", { class: "actions", role: "status" });

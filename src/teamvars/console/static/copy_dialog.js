@@ -5,7 +5,7 @@ import { Copying, copyForm, held } from "./copying.js";
 import { headed, show } from "./dialogs.js";
 import { button, count, h } from "./dom.js";
 import { choice, errorsOf, field, form, leaveButton } from "./fields.js";
-import { settleAll } from "./hands.js";
+import { isLeft, settleAll } from "./hands.js";
 import { findReadable, namesOf } from "./named.js";
 import { effectsText, itemErrors, nameOf, summaryOf } from "./results.js";
 
@@ -47,7 +47,7 @@ class Copy {
     this.source = input;
     this.conflict = choice({ legend: "What is here already", chosen: "skip",
       options: [{ value: "skip", label: "Leave as it is" }, { value: "replace", label: "Replace" }] });
-    this.choosing = form({ onsubmit: (signal) => this.#look("", signal), isMissed: false, busy: "Reading …" },
+    this.choosing = form({ onsubmit: (signal) => this.#look("", signal), isMissed: false, saves: false, busy: "Reading …" },
       field({ label: "From workspace", control: this.source, pointer: SOURCE,
         hint: "A workspace of the same organization that you may read." }),
       names, this.conflict.element,
@@ -121,7 +121,7 @@ class Copy {
     try {
       await this.copying.make(this.#said, signal);
     } catch (error) {
-      if (!(error instanceof Refused && error.status === 412)) throw error;
+      if (!(error instanceof Refused && error.status === 412) || isLeft(this.element)) throw error;
       return this.#look("Somebody has changed variables meanwhile. This is what would happen now.", signal);
     }
     this.close();

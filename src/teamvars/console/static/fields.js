@@ -1,15 +1,16 @@
 /** Fields of forms: a label, a hint and a control, and the API's errors where they belong. */
 
-import { Refused } from "./api.js";
+import { Refused, Unreachable } from "./api.js";
 import { announce, button, h, icon, shown, spelled, within } from "./dom.js";
 import { isLeft, lead, settleAll, stay } from "./hands.js";
-import { inWords } from "./notices.js";
+import { inWords, notify } from "./notices.js";
 
 /** @import { Attributes, Child } from "./dom.js" */
 
 const STILL_MS = 10_000;
 const CANCELLED = "You did not wait for the answer. It may have been done all the same: look at the page, or send the same "
   + "once more, which does it only once.";
+const UNANSWERED = "No answer came to what you sent before you went on. It may have been done all the same: look whether it was.";
 const ELSEWHERE = "Nothing was sent, since you went on elsewhere before it could be asked whether you want this. Send it once more.";
 
 let made = 0;
@@ -260,12 +261,18 @@ export function clearErrors(element) {
 }
 
 /**
- * Each error at the field its pointer names, and what names no field below all of them.
+ * Each error at the field its pointer names, and what names no field below all of them. Whoever has left the form is told at the
+ * foot of the window, if it was to save something.
  * @param {HTMLFormElement} element
  * @param {Error} error
  */
 function showErrors(element, error) {
   if (error instanceof Refused && error.status === 401) return; // one is asked to sign in instead
+  if (isLeft(element)) {
+    const isLost = element.matches("[data-sent]") && error.name !== "AbortError";
+    if (isLost) notify("failed", lostOf(error), { caution: true });
+    return;
+  }
   const errors = error instanceof Refused ? error.errors : [];
   if (!errors.length) return say(element, error);
   for (const one of errors) {
@@ -279,6 +286,11 @@ function showErrors(element, error) {
   // It is read out with the control that gets the focus, and else by itself.
   const place = document.activeElement === at && wrong?.closest(".field");
   if (place) announce(within(place, ".error").map((one) => one.textContent).join(" "));
+}
+
+/** @param {Error} error */
+function lostOf(error) {
+  return error instanceof Unreachable ? UNANSWERED : `What you sent before you went on has failed. ${inWords(error)}`;
 }
 
 /**

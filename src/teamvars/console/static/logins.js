@@ -46,6 +46,7 @@ export async function devicePage({ account, signal }) {
   const element = form({
     class: "card",
     isMissed: false,
+    saves: false,
     busy: "Looking …",
     onsubmit: async (waiting) => {
       const asked = { "user-code": input.value };
