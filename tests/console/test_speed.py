@@ -2,6 +2,7 @@
 
 from playwright.async_api import Route, expect
 
+from tests.console.test_imports import PASTE
 from tests.console.test_variable_sets import make_set
 from tests.console.visitors import Crowd, Site, held
 from tests.support.tenant import Tenant
@@ -9,6 +10,8 @@ from tests.support.tenant import Tenant
 VARIABLES = 5_000
 DRAWN = 30
 """How many of them are drawn at most at once; the others follow when nobody types."""
+PIECE = 400
+"""How many rows of a preview are there at most once one asks for all."""
 FIRST_PAGE_BYTES = 90 * 1024
 WAITED_FOR = 3
 """How many files of modules there are at most before a page asks the API."""
@@ -29,6 +32,14 @@ PAINT = """(text) => new Promise((resolve) => {
     channel.port2.postMessage(null);
   });
 })"""
+
+SHOW_MORE = """() => {
+  const begun = performance.now();
+  const buttons = [...document.querySelectorAll("dialog button")];
+  buttons.find((one) => one.textContent.startsWith("Show")).click();
+  const drawn = document.querySelectorAll("dialog tbody tr").length;
+  return [performance.now() - begun, drawn];
+}"""
 
 FILES = """performance.getEntriesByType("resource").map((one) => new URL(one.name).pathname)
   .filter((one) => one.startsWith("/app/"))"""
@@ -66,6 +77,19 @@ async def test_typing_in_the_filter_paints_at_once(sqlite_site: Site, crowd: Cro
     await visitor.page.get_by_label("Filter variables").fill("key_49")
     await visitor.page.get_by_text("100 variables found").first.wait_for()
     await visitor.page.get_by_label("Filter variables").fill("")
+    await expect(rows).to_have_count(VARIABLES)
+
+
+async def test_the_rest_of_a_long_preview_comes_in_pieces(sqlite_site: Site, crowd: Crowd) -> None:
+    visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
+    page = visitor.page
+    await page.evaluate(PASTE, "".join(f"KEY_{number:04}=x\n" for number in range(VARIABLES)))
+    await visitor.button("Preview").click()
+    await visitor.button("Show 4,800 more").wait_for()
+    ms, drawn = await page.evaluate(SHOW_MORE)
+    print(f"the first rows of {VARIABLES} more: {ms:.0f} ms")
+    assert drawn <= PIECE
+    rows = page.get_by_role("dialog").locator("tbody tr")
     await expect(rows).to_have_count(VARIABLES)
 
 

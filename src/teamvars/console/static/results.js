@@ -65,14 +65,19 @@ export function resultTable(results, heading, more, first = () => null) {
 export function longTable(label, kind, headings, all, rowOf) {
   const element = table(kind, headings, all.slice(0, MOST_ROWS).map(rowOf));
   const place = scrolling(label, element);
-  const rest = all.slice(MOST_ROWS);
-  const show = button(`Show ${rest.length.toLocaleString("en")} more`, () => {
-    element.tBodies[0].append(...rest.map(rowOf));
+  const rest = all.length - MOST_ROWS;
+  // Some at a time: whoever types meanwhile goes on.
+  const add = (/** @type {number} */ from) => {
+    element.tBodies[0].append(...all.slice(from, from + MOST_ROWS).map(rowOf));
+    if (from + MOST_ROWS < all.length) setTimeout(() => element.isConnected && add(from + MOST_ROWS));
+  };
+  const show = button(`Show ${rest.toLocaleString("en")} more`, () => {
+    add(MOST_ROWS);
     place.focus();
     show.parentElement?.remove();
     settleAll(); // what comes in its place agrees to all of it
   });
-  return [place, rest.length > 0 && h("div", { class: "actions" }, show)];
+  return [place, rest > 0 && h("div", { class: "actions" }, show)];
 }
 
 /**
