@@ -6,7 +6,7 @@ import re
 from playwright.async_api import expect
 
 from tests.console.test_variable_sets import NOTHING_SETTLES
-from tests.console.visitors import PAINTED, WHEN, Crowd, Site, held
+from tests.console.visitors import PAINTED, WHEN, Crowd, Site, held, small_pages
 from tests.support.tenant import linkage_document, variable_document
 
 
@@ -67,6 +67,26 @@ async def test_older_changes_stand_in_their_order_however_often_one_asks_for_the
             await page.evaluate(PAINTED)
     await expect(rows.nth(99)).to_contain_text("plain-")
     assert all("plain-" in row for row in (await rows.all_inner_texts())[50:100])
+
+
+async def test_whoever_is_named_already_is_not_asked_for_again(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    crew, plain = tenant.linkage_path(), linkage_document(tenant.users["plain"])
+    for method in ("POST", "DELETE") * 2:
+        assert (await tenant.call("owner", method, crew, plain)).status_code == 204
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    await small_pages(visitor.page, "**/audit-events*", 2)
+    await visitor.go(f"/{tenant.organization}/teams/{tenant.teams['crew']}/activity")
+    await visitor.sign_in("owner")
+    rows = visitor.page.locator("ol.rows > li")
+    await expect(rows).to_have_count(2)
+    asked: list[str] = []
+    visitor.page.on("request", lambda one: asked.append(one.url))
+    await visitor.button("Older").press("Enter")
+    await expect(rows.nth(3)).to_contain_text("plain-")
+    assert [one for one in asked if "organization-memberships" in one] == []
 
 
 async def test_older_changes_and_those_of_one_key(site: Site, crowd: Crowd) -> None:

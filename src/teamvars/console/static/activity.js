@@ -92,6 +92,11 @@ export async function organizationActivityPage(context) {
 class Events {
   /** @type {Set<string>} */
   #known = new Set();
+  /**
+   * What those are called now, by id, whom changes were about.
+   * @type {People}
+   */
+  #called = new Map();
   #next = "";
   #isReading = false;
 
@@ -125,8 +130,8 @@ class Events {
     const fresh = document.data.filter((one) => !this.#known.has(one.id));
     fresh.forEach((one) => this.#known.add(one.id));
     const names = await Promise.all([this.#peopleOf(fresh), this.#workspacesOf(fresh)]);
-    const people = new Map(names.flat());
-    this.rows.append(...fresh.map((one) => this.row(one.attributes, people)));
+    this.#called = new Map([...this.#called, ...names.flat()]);
+    this.rows.append(...fresh.map((one) => this.row(one.attributes, this.#called)));
     const number = document.meta?.pagination["next-page"];
     this.#next = number ? `${this.path}&page[number]=${number}` : document.links?.next ?? "";
     this.rows.hidden = !this.#known.size;
@@ -147,13 +152,13 @@ class Events {
   }
 
   /**
-   * What those are called now, by id, whom the changes were about: the first few of each.
+   * What those are called now, by id, whom the changes were about, if that is not known yet: the first few of each.
    * @param {EventResource[]} events
    * @returns {Promise<[string, string][]>}
    */
   async #peopleOf(events) {
-    const ids = new Set(events.flatMap((one) => concerned(one.attributes).slice(0, MOST_NAMED)));
-    const found = await peopleOf(this.organization, [...ids], { signal: this.signal });
+    const ids = this.#unknown(events.flatMap((one) => concerned(one.attributes).slice(0, MOST_NAMED)));
+    const found = await peopleOf(this.organization, ids, { signal: this.signal });
     return found.flatMap(({ membershipId, userId, username }) => [[membershipId, username], [userId, username]]);
   }
 
@@ -163,10 +168,15 @@ class Events {
    * @returns {Promise<[string, string][]>}
    */
   async #workspacesOf(events) {
-    const ids = [...new Set(events.flatMap((one) => workspacesIn(one.attributes)))].slice(0, MOST_WORKSPACES);
+    const ids = this.#unknown(events.flatMap((one) => workspacesIn(one.attributes))).slice(0, MOST_WORKSPACES);
     /** @type {(Answer<Api.WorkspaceDocument> | null)[]} */
     const found = await Promise.all(ids.map((id) => read(`/workspaces/${id}`, { signal: this.signal }).catch(() => null)));
     return found.flatMap((one) => (one ? [[one.document.data.id, one.document.data.attributes.name]] : []));
+  }
+
+  /** @param {string[]} ids */
+  #unknown(ids) {
+    return [...new Set(ids)].filter((one) => !this.#called.has(one));
   }
 
   #nothing() {
