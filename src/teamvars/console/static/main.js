@@ -2,7 +2,7 @@
 
 import { loaded, Refused, remove, Unreachable } from "./api.js";
 import * as dialogs from "./dialogs.js";
-import { button, h, icon, name, nodes, part, within } from "./dom.js";
+import { button, h, icon, name, nodes, part, time, within } from "./dom.js";
 import { holdsTyped } from "./fields.js";
 import { fieldInUse, isLeft, lead, settleAll, watchHands } from "./hands.js";
 import { watchKeys } from "./keyboard.js";
@@ -14,6 +14,8 @@ import { accountOf, signInForm } from "./signin.js";
 
 const main = part("main");
 const page = h("div", { id: "page" });
+/** When it is printed, on what is. */
+const printed = h("p", { class: "printed" });
 const LOADING_MS = 200;
 const NOWHERE = { organization: "", workspace: "", team: "", project: "", varset: "" };
 
@@ -153,7 +155,7 @@ function head({ organization, workspace, ...named } = NOWHERE) {
   part("header").replaceChildren(
     h("a", { class: "brand", href: `${ROOT}/` }, mark(), "teamvars"),
     h("nav", { "aria-label": "Where you are", class: "trail" }, links.length > 0 && h("ol", {}, links)),
-    ...(you ? [you] : []));
+    printed, ...(you ? [you] : []));
   const said = within(page, "h1, .pages [aria-current]").map((one) => one.textContent);
   document.title = [...said, "teamvars"].join(" · ");
 }
@@ -275,6 +277,7 @@ async function start() {
   // Forward leads to where one was as well: a page that one has gone back from is not asked any more.
   addEventListener("scrollend", () => isLeft(page) || history.replaceState({ top: scrollY }, ""));
   addEventListener("unhandledrejection", complain);
+  addEventListener("beforeprint", () => printed.replaceChildren("Printed ", time(new Date().toISOString())));
   addEventListener("beforeunload", (event) => holds() && event.preventDefault());
   // Going back, a browser may show a document again that was left.
   addEventListener("pageshow", (event) => event.persisted && session.token() === null && location.reload());

@@ -1,6 +1,6 @@
 /** The table of variables. The first rows are there at once, and all of them soon: to be found, and to be printed. */
 
-import { button, edgesOf, h, little, name, pictureButton } from "./dom.js";
+import { button, edgesOf, h, little, name, pictureButton, spelled } from "./dom.js";
 import { lead } from "./hands.js";
 import { redraw } from "./redraw.js";
 
@@ -101,7 +101,8 @@ export class VariableTable {
    * @param {HTMLElement} element
    */
   open(variable, element) {
-    const row = h("tr", { class: "open", role: "row" }, h("td", { colspan: COLUMNS.length + 1, role: "cell" }, element));
+    const cell = h("td", { colspan: COLUMNS.length + 1, role: "cell", "data-label": spelled(variable.key) }, element);
+    const row = h("tr", { class: "open", role: "row" }, cell);
     this.#editing.set(variable.id, { variable, row });
     this.#put(this.#drawn);
   }
