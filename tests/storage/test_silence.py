@@ -149,6 +149,26 @@ async def test_a_statement_is_ended_without_asking_the_server_to_cancel_it(way: 
         await until(lambda: is_met(way, before + 1))
 
 
+async def test_statements_that_were_given_up_do_not_go_on_in_the_server(
+    way: Way, admin: Any
+) -> None:
+    async def endlessly(tx: Transaction) -> None:
+        await tx.execute("SELECT CAST(pg_sleep(3600) AS TEXT)")
+
+    async def none_goes_on() -> bool:
+        sql = (
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+            "AND pid <> pg_backend_pid() AND state = 'active'"
+        )
+        return bool(await admin.fetchval(sql) == 0)
+
+    async with serving(way.url) as database:
+        for ask in (database.read, database.query, database.write):
+            with pytest.raises(Refusal):
+                await ask(endlessly)
+        await until(none_goes_on)
+
+
 async def is_met(way: Way, connections: int) -> bool:
     return way.connections == connections
 

@@ -3,7 +3,8 @@
 A statement past its deadline is ended by closing its socket. The driver's own time-outs send a
 cancel request over a new connection instead: for a server that does not respond that is another
 wait, and a COMMIT may not be cancelled at all, since PostgreSQL reports a cancelled wait for a
-synchronous standby as success.
+synchronous standby as success. The server finds the socket closed within a second, and ends the
+statement by itself (`client_connection_check_interval`).
 """
 
 import asyncio

@@ -15,7 +15,10 @@ from teamvars.storage.database import StorageMisconfigured, Transaction
 # Every statement looks up keys. For a batch of them the planner would else scan whole tables.
 _PLANNING = {"jit": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 TIMEOUTS = {"lock_timeout": "5s", "idle_in_transaction_session_timeout": "15s"}
-ALWAYS = {"default_transaction_isolation": "read committed", **_PLANNING, **TIMEOUTS}
+# What a deadline gives up by closing its socket would else go on to its end, beside all others. The
+# server looks while a statement runs, and never while a commit waits for its standby.
+_GONE = {"client_connection_check_interval": "1s"}
+ALWAYS = {"default_transaction_isolation": "read committed", **_PLANNING, **TIMEOUTS, **_GONE}
 """Each value as the server says it, which is asked whether it holds."""
 # A table that was small when a statement was planned may be large when it runs, be it of rows that
 # are deleted. Commands of the operator do go through whole tables. A bitmap gives up the order of
