@@ -85,6 +85,8 @@ def test_a_damaged_value_is_written_over_or_deleted(network: Desk, service: Serv
     assert network.run("vars", "list").code == 10
     assert network.run("vars", "get", "LOST").err.count("damaged") == 1
     assert network.succeed("vars", "get", "SOUND", "--plain").out == "c"
+    assert network.succeed("vars", "get", "SOUND", "-w", "net*").out.split()[2:] == ["env", "c"]
+    assert network.run("vars", "get", "LOST", "-w", "net*").code == 10
     said = network.succeed("vars", "set", "SOUND=d", "NEW=e").err
     assert "LOST is damaged" in said
     network.succeed("vars", "unset", "GONE", "--yes")

@@ -68,7 +68,8 @@ def test_the_variables_of_several_workspaces_are_listed_and_shown(desk: Desk) ->
         ("network", "eu"),
         ("payments", "us"),
     ]
-    one = desk.succeed("vars", "get", "ZONE", *BOTH)
+    one = desk.succeed("vars", "get", "ZONE", *BOTH, "--debug")
+    assert one.err.count(": 200 ") == 2  # which workspaces, and who has it
     assert one.out.split()[:2] == ["network", "ZONE"]
     assert "payments has no variable ZONE." in one.err
     assert desk.run("vars", "get", "NONE", *BOTH).code == 5

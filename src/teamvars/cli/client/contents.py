@@ -189,12 +189,9 @@ def contents_to_change(api: Api, keys: Sequence[str]) -> list[Contents]:
     return _contents_with(api, keys, [name for name in _FIELDS if name != "value"])
 
 
-def contents_to_show(api: Api, key: str) -> Contents:
-    """What the one workspace or set holds, of which only variables with this key matter. Fails
-    where one of these is damaged, and says so of others.
-    """
-    (found,) = _contents_with(api, [key], _FIELDS)
-    return found
+def contents_to_show(api: Api, key: str) -> list[Contents]:
+    """The same of variables with this key, which are read. Fails where one of these is damaged."""
+    return _contents_with(api, [key], _FIELDS)
 
 
 def _contents_with(api: Api, keys: Sequence[str], beside: Sequence[str]) -> list[Contents]:

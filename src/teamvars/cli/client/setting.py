@@ -272,7 +272,7 @@ def edit(api: Api, key: str, category: str | None, allow_disk: bool) -> None:
 
     Example: EDITOR=true teamvars vars edit LOG_LEVEL
     """
-    found = contents_to_show(api, key)
+    (found,) = contents_to_show(api, key)
     variable = found.one(key, category_of(category))
     api.announce()
     is_code = variable.hcl and variable.category is Category.TOOL

@@ -1,6 +1,6 @@
 """`vars list`, `get`, `search`, `history`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice, starmap
 
 import click
@@ -147,9 +147,9 @@ def get(where: Where, key: str, category: str | None, plain: bool, evaluated: bo
     if is_for_several(api):
         if plain or evaluated:
             raise Misuse("--plain and --evaluated show one value, of one workspace.")
-        _get_all(api, key, category_of(category))
+        _get_all(contents_to_show(api, key), key, category_of(category))
         return
-    found = contents_to_show(api, key)
+    (found,) = contents_to_show(api, key)
     variable = found.one(key, category_of(category))
     if plain:
         say_text(_value(variable))
@@ -161,9 +161,8 @@ def get(where: Where, key: str, category: str | None, plain: bool, evaluated: bo
         show(attributes, rows)
 
 
-def _get_all(api: Api, key: str, category: Category | None) -> None:
+def _get_all(founds: Sequence[Contents], key: str, category: Category | None) -> None:
     """Shows the variable of each workspace; says which have none, and fails where none has."""
-    founds = all_contents(api)
     for found in founds:
         if not found.has(key, category):
             note(f"{found.name} has no variable {escaped(key)}.")
