@@ -1015,7 +1015,8 @@ async def test_a_key_takes_no_place_that_another_one_has_taken_meanwhile(
 ) -> None:
     """Which the store may know as the newest, and whose operator was told that it is in use."""
     key_id, other = await hand.add(purpose), await hand.add(purpose)
-    with pytest.raises(KeyRefused, match=f"^{key_id} is not in use: {other} came into use mean"):
+    refused = rf"^{key_id} is not in use: {other} came into use meanwhile\.$"
+    with pytest.raises(KeyRefused, match=refused):
         await hand.keys.activate(operator(), key_id, hand.beside(purpose, other))
     assert other in hand.keyring.active
     hand.node.services.keys_in_use.take(hand.keyring)  # as the next command reads it

@@ -161,7 +161,10 @@ class Keys(UseCases):
             known = await self._database.read(keys.noted)
         decisions.require_newest(known, purpose, key_id)
         with afterwards(again("activate", key_id)):
-            file(lambda keyring: _using(keyring, purpose, key_id, its.active))
+            changed = file(lambda keyring: _using(keyring, purpose, key_id, its.active))
+        active = changed.key_sets[purpose].active
+        if active != key_id:
+            raise KeyRefused(f"{key_id} is not in use: {active} came into use meanwhile.")
 
     async def retire(self, caller: Caller, key_id: str, file: File, *, leaked: bool) -> None:
         """The key is used no more, and gone from the keyring unless the trail needs it to verify
@@ -330,10 +333,9 @@ def _noted(key_id: str) -> str:
 
 
 def _using(keyring: Keyring, purpose: str, key_id: str, former: str) -> Keyring:
-    active = keyring.key_sets[purpose].active
-    if active not in (former, key_id):  # by now: it may have been activated after this one
-        raise KeyRefused(f"{key_id} is not in use: {active} came into use meanwhile.")
-    return keyring.using(purpose, key_id)
+    # One that is neither came into use meanwhile, and may have been activated after this one.
+    is_free = keyring.key_sets[purpose].active in (former, key_id)
+    return keyring.using(purpose, key_id) if is_free else keyring
 
 
 def _retired(keyring: Keyring, purpose: str, key_id: str, at: int) -> Keyring:
