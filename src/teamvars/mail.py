@@ -68,7 +68,9 @@ def compose(letter: Letter, sender: str, public_url: str) -> EmailMessage:
 
 
 def compose_notice(notice: Notice, sender: str, public_url: str) -> EmailMessage:
-    """The message that tells an owner of a runner, in plain text. Raises Undeliverable."""
+    """The message that tells an owner of a runner, in plain text. The same notice has the same
+    Message-ID, as a letter has. Raises Undeliverable.
+    """
     subject = f"Runner {notice.runner} of {notice.organization}: {notice.status}"
     message = _to(notice.address, sender, subject, b"notice of " + repr(notice).encode())
     page = f"{public_url}/app/{quote(notice.organization)}/runners"

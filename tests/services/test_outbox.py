@@ -29,7 +29,7 @@ from teamvars.storage.database import Body, Database, T, Transaction
 from tests.faults.canaries import finds
 from tests.services.altered_trails import Place
 from tests.services.calls import Calls, caller, dump
-from tests.services.jobs import approve, propose
+from tests.services.jobs import Job, approve, propose
 from tests.support.deployment import Deployment, open_deployment, operator
 from tests.support.engines import ON_SQLITE
 from tests.support.jobs import ISSUERS
@@ -601,6 +601,26 @@ async def test_whoever_is_away_is_told_later_beside_another_owner_whom_no_mail_r
     await until(mailing.services.outbox.send_next)
     due_at, tried = await due_of(mailing, runner_id)
     assert (due_at is not None, tried) == (True, 1)
+
+
+async def test_an_owner_who_is_told_again_beside_another_gets_the_same_message(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    tenant = mailing.tenant
+    document = linkage_document(tenant.users["writer"])
+    path = tenant.linkage_path("owners")
+    assert (await tenant.call("owner", "POST", path, document)).status_code == 204
+    runner_id = await propose_one(mailing)
+    await approve(tenant, runner_id)
+    mailbox.says[f"RCPT {mailing.named('writer')[0]}@example.com"] = "451 come back later"
+    await until(mailing.services.outbox.send_next)
+    job = Job.new(tenant)
+    await job.deliver(await job.exchange())  # of which the receipt is no news to them
+    again = "UPDATE runners SET notice_due_at = $1 WHERE id = $2"
+    await execute(mailing, again, mailing.services.database.now(), runner_id)
+    await until(mailing.services.outbox.send_next)
+    first, second = mailbox.messages
+    assert (second["To"], second["Message-ID"]) == (first["To"], first["Message-ID"])
 
 
 async def test_what_has_waited_for_longer_than_a_day_is_no_news(

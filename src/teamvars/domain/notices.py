@@ -29,8 +29,8 @@ _MEANS = {
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """What one owner is told of a runner, at a time in µs UTC. `by` has approved or proposed what
-    there is; None: no user has.
+    """What one owner is told of a runner. `by` has approved or proposed what there is; None: no
+    user has. `sequence` is that of the organization's stream: the same may be told again later.
     """
 
     address: str
@@ -39,7 +39,7 @@ class Notice(msgspec.Struct, frozen=True):
     version: int
     stands: RunnerStatus
     by: str | None
-    at: int
+    sequence: int
 
     @property
     def status(self) -> str:

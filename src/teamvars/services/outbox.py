@@ -217,6 +217,8 @@ class Outbox(UseCases):
         stands = known.status(at)
         who = await users.find(tx, acted(known, stands) or "")
         by = None if who is None else who.username
+        stream = await streams.find(tx, organization.id)
+        sequence = 0 if stream is None else stream.sequence
         return [
             Notice(
                 owner.email,
@@ -225,7 +227,7 @@ class Outbox(UseCases):
                 runner.version,
                 stands,
                 by,
-                at,
+                sequence,
             )
             for owner in await users.active_owners(tx, organization.id)
             if owner.email
