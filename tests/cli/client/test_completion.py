@@ -9,9 +9,11 @@ import pytest
 
 from teamvars.cli.client.offers import in_time
 from teamvars.cli.exits import Failure
+from teamvars.domain.federation import GITHUB
 from tests.cli.client.attacker import Attacker
 from tests.cli.client.conftest import Service
 from tests.cli.client.test_examples import bash
+from tests.cli.client.test_runners import PROVEN
 from tests.support import packages
 from tests.support.desk import Desk
 from tests.support.patience import HANGS
@@ -73,6 +75,14 @@ def offered(desk: Desk, typed: str, behind: str = "") -> list[str]:
         ("teamvars vars copy --from-set 'Of all' ", ["ONLY_IN_SET"]),
         ("teamvars team members own", ["owners"]),
         ("teamvars team list --account ", ["robot"]),
+        ("teamvars vars list --set ", ["shared"]),
+        ("teamvars set show sh", ["shared"]),
+        ("teamvars set attach shared --project ", ["web"]),
+        ("teamvars set create more --of-project ", ["web"]),
+        ("teamvars project rename w", ["web"]),
+        ("teamvars runner show ", ["ci"]),
+        ("teamvars deliveries list --runner ", ["ci"]),
+        ("teamvars runner create more --workspace pay", ["payments"]),
         ("teamvars run -- teamvar", ["teamvars"]),
     ],
 )
@@ -139,6 +149,9 @@ def completing(network: Desk, service: Service) -> Desk:
     network.succeed("vars", "set", "ONLY_THERE=1", "-w", "payments")
     network.succeed("set", "create", "Of all")
     network.succeed("vars", "set", "ONLY_IN_SET=1", "--set", "Of all")
+    network.succeed("set", "create", "shared")
+    network.succeed("project", "create", "web")
+    network.succeed("runner", "create", "ci", "--issuer", GITHUB, *PROVEN, "-w", "network")
     named = ("login", "--name", "robot", "--address", service.url)
     network.succeed(*named, given=service.tokens["bob"])
     return network

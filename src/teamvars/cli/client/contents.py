@@ -272,6 +272,11 @@ def contents_of(api: Api, owner: Owner | None = None, *, effective: bool = False
     return Contents(where, variables, answer.headers.get("etag"), _word_of_tool(found))
 
 
+def source_for(api: Api, word: str, *, is_set: bool) -> Contents:
+    """What the workspace or set holds that is copied from."""
+    return contents_of(api, set_owner(api, word) if is_set else workspace_of(api.workspace(word)))
+
+
 def _variable(owner: Owner, found: Resource) -> Variable:
     """A variable of an owner as it was read."""
     return Variable(

@@ -15,16 +15,10 @@ from typing import Any
 
 import click
 
-from teamvars.cli.client.api import Api, accounts, at, connect
+from teamvars.cli.client.api import accounts, at, connect
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.targets import Where
-from teamvars.cli.client.contents import (
-    Contents,
-    all_contents,
-    contents_of,
-    set_owner,
-    workspace_of,
-)
+from teamvars.cli.client.contents import SETS, all_contents, source_for
 from teamvars.cli.exits import Failure
 
 _SECONDS = 2
@@ -32,6 +26,9 @@ _SECONDS = 2
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.:+@][A-Za-z0-9_.:+@-]*")
 """What is neither code to a shell nor an option to a command."""
+
+_LISTED = {"team": "teams", "set": SETS, "project": "projects", "runner": "runners"}
+"""What an organization lists, by the kind of its names."""
 
 _NO_GLOB = {ord(char): None for char in "*?[]/"}
 _SAID = ("address", "organization", "workspace", "set", "account", "proxy")
@@ -84,9 +81,9 @@ def _looked_up(kind: str, context: click.Context, incomplete: str) -> Iterator[s
     api = connect(Where(**said, timeout=str(_SECONDS)))
     if kind == "organization":
         yield from api.organizations()
-    elif kind == "team":
-        teams = api.listed(at("organizations", api.organization, "teams"))
-        yield from (one["attributes"]["name"] for one in teams)
+    elif kind in _LISTED:
+        found = api.listed(at("organizations", api.organization, _LISTED[kind]))
+        yield from (one["attributes"]["name"] for one in found)
     elif kind == "workspace":
         # Behind a comma those that may follow.
         before, comma, _ = incomplete.rpartition(",")
@@ -95,15 +92,9 @@ def _looked_up(kind: str, context: click.Context, incomplete: str) -> Iterator[s
     else:
         # Keys: of the workspaces or the set that the command is for, or of what it copies from.
         source = context.params.get("source")
-        for found in all_contents(api) if source is None else [_copied(api, source, context)]:
-            yield from (variable.key for variable in found.variables)
-
-
-def _copied(api: Api, source: str, context: click.Context) -> Contents:
-    is_set = context.params.get("from_set")
-    return contents_of(
-        api, set_owner(api, source) if is_set else workspace_of(api.workspace(source))
-    )
+        is_set = context.params.get("from_set", False)
+        founds = all_contents(api) if source is None else [source_for(api, source, is_set=is_set)]
+        yield from (variable.key for found in founds for variable in found.variables)
 
 
 def _commands(context: click.Context, incomplete: str) -> Iterator[str]:

@@ -71,7 +71,12 @@ _SHARED: dict[str, Decorator] = {
         "-w",
         shell_complete=offered("workspace"),
     ),
-    "set": option("--set", "A variable set, by name or id, instead of a workspace.", metavar="SET"),
+    "set": option(
+        "--set",
+        "A variable set, by name or id, instead of a workspace.",
+        metavar="SET",
+        shell_complete=offered("set"),
+    ),
     "account": option(
         "--account",
         "The account that 'login --name NAME' stored.",

@@ -11,6 +11,7 @@ from teamvars.cli.client.contents import project_named, projects_of
 from teamvars.cli.client.options import (
     connected,
     dry_run_option,
+    offered,
     placed,
     workspaces_argument,
     yes_option,
@@ -33,7 +34,9 @@ _OF_SETS = {
     "runners": "Runners that are handed secrets which come",
 }
 
-project_argument = argument("name", "A project's name or id.", metavar="PROJECT")
+project_argument = argument(
+    "name", "A project's name or id.", metavar="PROJECT", shell_complete=offered("project")
+)
 
 
 @command

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from teamvars.cli.client.api import Api, Resource, at
 from teamvars.cli.client.changes import number
 from teamvars.cli.client.contents import CATEGORIES, Owner, owners_for, searched
-from teamvars.cli.client.options import connected, require_said
+from teamvars.cli.client.options import connected, offered, require_said
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import command, flag, json_option, option
 from teamvars.cli.output import Row, show
@@ -15,7 +15,7 @@ _DAYS = 90
 
 
 @command
-@option("--runner", "Only to this runner, by name or id.")
+@option("--runner", "Only to this runner, by name or id.", shell_complete=offered("runner"))
 @option("--key", "Only of this variable: who was handed it.")
 @flag("--unused", f"Variables that no runner was handed for {_DAYS} days.")
 @json_option

@@ -10,6 +10,7 @@ from teamvars.cli.client.api.targets import Where, located
 from teamvars.cli.client.options import (
     connected,
     ending_after,
+    offered,
     placed,
     require_said,
     yes_option,
@@ -40,7 +41,9 @@ _SHOWN = {
 _USUAL = "89d"
 """A day less than a runner may live: the service's clock judges, and may be behind."""
 
-runner_argument = argument("runner", "A runner's name or id.", metavar="RUNNER")
+runner_argument = argument(
+    "runner", "A runner's name or id.", metavar="RUNNER", shell_complete=offered("runner")
+)
 
 
 @command
@@ -125,6 +128,7 @@ def _drafted(new: bool) -> Decorator:
             "-w",
             "workspaces",
             multiple=True,
+            shell_complete=offered("workspace"),
         ),
         patterns=option(
             "--pattern", "The same for names like this.", "patterns", multiple=True, metavar="GLOB"

@@ -18,6 +18,7 @@ from teamvars.cli.client.changes import (
 from teamvars.cli.client.contents import project_named, set_named, sets_of
 from teamvars.cli.client.options import (
     connected,
+    offered,
     placed,
     some_workspaces_argument,
     yes_option,
@@ -39,7 +40,7 @@ _SHOWN = {
 
 _DRY_RUN = {"meta": {"dry-run": True}}
 
-set_argument = argument("name", "A set's name or id.", metavar="SET")
+set_argument = argument("name", "A set's name or id.", metavar="SET", shell_complete=offered("set"))
 description_option = option("--description", "What it is for.")
 
 dry_run_option = flag(
@@ -58,6 +59,7 @@ projects_option = option(
     "projects",
     multiple=True,
     metavar="PROJECT",
+    shell_complete=offered("project"),
 )
 
 
@@ -117,7 +119,12 @@ def show_(api: Api, name: str) -> None:
 @description_option
 @global_option
 @priority_option
-@option("--of-project", "The project whose set it is; else it is the organization's.", "parent")
+@option(
+    "--of-project",
+    "The project whose set it is; else it is the organization's.",
+    "parent",
+    shell_complete=offered("project"),
+)
 @json_option
 @connected("organization")
 def create(

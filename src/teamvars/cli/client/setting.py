@@ -35,8 +35,7 @@ from teamvars.cli.client.contents import (
     contents_to_show,
     is_for_several,
     owner_for,
-    set_owner,
-    workspace_of,
+    source_for,
 )
 from teamvars.cli.client.options import (
     category_option,
@@ -352,8 +351,7 @@ def copy(
     Example: teamvars vars copy payments --on-conflict skip --yes
     """
     target = owner_for(api)
-    from_ = set_owner(api, source) if from_set else workspace_of(api.workspace(source))
-    found = contents_of(api, from_)
+    found = source_for(api, source, is_set=from_set)
     document = _document(
         found, contents_of(api, target), _meant(found, keys, category), on_conflict
     )
