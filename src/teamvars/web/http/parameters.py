@@ -24,6 +24,9 @@ _NOT_TO_BE_IGNORED = frozenset(
     {"include", "sort", "fields", "filter", "q", "search", "since", "scope"}
 )
 
+_PAGES = frozenset({*_NOT_TO_BE_IGNORED, "page"})
+"""Those of a list with pages: whoever went through them would get the first one for ever."""
+
 FORM = "application/x-www-form-urlencoded"
 MAX_FORM_BYTES = 24 * 1024
 """A token of 16 KiB, and what is said with it."""
@@ -76,6 +79,8 @@ def read_query(request: Request, reads: Collection[Parameter]) -> None:
     """
     known = {parameter.name: parameter for parameter in reads}
     texts = _texts(request, known.get(INCLUDE.name, INCLUDE))
+    has_pages = any(name.startswith("page[") for name in known)
+    refused = _PAGES if has_pages else _NOT_TO_BE_IGNORED
     said: dict[str, Sequence[str]] = {}
     wrong: dict[str, str] = {}
     for name in texts:
@@ -84,7 +89,7 @@ def read_query(request: Request, reads: Collection[Parameter]) -> None:
             said[name] = _words(texts[name]) if parameter.is_list else texts[name]
             if (detail := _wrong(parameter, name, said[name], texts)) is not None:
                 wrong[shown] = detail
-        elif name.partition("[")[0] in _NOT_TO_BE_IGNORED:
+        elif name.partition("[")[0] in refused:
             wrong[shown] = f"There is no {shown} parameter here."
     for name, parameter in known.items():
         if parameter.required and name not in texts:
