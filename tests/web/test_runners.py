@@ -1,6 +1,7 @@
 """Runners over HTTP: what owners propose, every fault at once, and what readers see of them."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -294,6 +295,15 @@ def belonging(document: dict[str, Any], *, id_: object, type_: str = "organizati
     whose = {"organization": {"data": {"type": type_, "id": id_}}}
     relationships = {**document["data"].get("relationships", {}), **whose}
     return {"data": {**document["data"], "relationships": relationships}}
+
+
+async def test_the_end_that_is_shown_can_be_sent_back_and_makes_no_version(tenant: Tenant) -> None:
+    ends = (datetime.now(UTC) + timedelta(days=1)).replace(microsecond=123_456)
+    made = await propose(tenant, expired_at=ends.isoformat())
+    said = {"expired-at": made["attributes"]["expired-at"]}
+    document = {"data": {"type": "runners", "attributes": said}}
+    answer = await tenant.call("owner", "PATCH", f"/runners/{made['id']}", document)
+    assert answer.json()["data"]["attributes"] == made["attributes"]
 
 
 async def test_a_runner_names_no_other_organization_than_its_own(tenant: Tenant) -> None:

@@ -108,12 +108,17 @@ def _draft(
     **said: Any,
 ) -> RunnerDraft:
     return RunnerDraft(
-        expires_at=None if expires_at is None else time_said(expires_at) or 0,
+        expires_at=None if expires_at is None else _as_shown(time_said(expires_at) or 0),
         conditions=conditions,
         workspace_patterns=None if workspace_patterns is None else tuple(workspace_patterns),
         workspace_ids=workspace_ids,
         **said,
     )
+
+
+def _as_shown(at: int) -> int:
+    """In whole milliseconds: what is shown can be sent back, and is the same."""
+    return at // 1000 * 1000
 
 
 def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
