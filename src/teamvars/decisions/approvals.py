@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Need, Update
+from teamvars.decisions import Decision, Found, Need, Update, together
 from teamvars.decisions.needs import MembersOf, TeamsOf, WorkspacesOf, meant
 from teamvars.decisions.runners import (
     RunnerView,
@@ -30,8 +30,9 @@ from teamvars.domain.runners import (
     conflicts,
     spec_faults,
 )
+from teamvars.domain.times import DAY
 
-SEASONED = 7 * 24 * 3600 * 1_000_000
+SEASONED = 7 * DAY
 """Microseconds for which both have been active owners, where two have to agree."""
 DIGEST_POINTER = "/data/attributes/digest"
 
@@ -120,8 +121,7 @@ def approve_as_owner(
     if trust.mode is ApprovalMode.OWNERS:
         more = {"proposed-by": _proposer(found, runner)}
     approved = _approved(found, runner, draft.digest or "", (trust.mode, by, more), trust)
-    view = seen(found, approved.answer, name, trust)
-    return Decision(view, approved.writes, approved.notes)
+    return together(seen(found, approved.answer, name, trust), approved)
 
 
 def revoke(found: Found, runner_id: str) -> Decision[Runner]:
@@ -140,7 +140,7 @@ def revoke_as_owner(found: Found, runner_id: str, trust: Trust) -> Decision[Runn
     """The same as an owner, whoever approves: they might delete the runner. Refuses: not found."""
     _, name = owned(found, runner_id)
     revoked = revoke(found, runner_id)
-    return Decision(seen(found, revoked.answer, name, trust), revoked.writes, revoked.notes)
+    return together(seen(found, revoked.answer, name, trust), revoked)
 
 
 def _approved(

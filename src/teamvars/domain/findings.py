@@ -13,6 +13,7 @@ from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.runners import UNREADABLE, Runner
 from teamvars.domain.sign_ins import Provider
+from teamvars.domain.times import DAY
 
 _OK, _ADVICE, _PROBLEM = Severity.OK, Severity.ADVICE, Severity.PROBLEM
 _MOST_APART = 60
@@ -29,7 +30,7 @@ _CLIENT_IS_REFUSED = {"invalid_client", "unauthorized_client"}
 
 _Told = tuple[Severity, Sequence["Examined"], str]
 """How bad it is, of which runners, and what is said of them."""
-SOON = 14 * 24 * 3600 * 1_000_000
+SOON = 14 * DAY
 """Microseconds before its end that a runner is named."""
 _MOST_NAMED = 20
 

@@ -4,10 +4,11 @@ import msgspec
 
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import too_many_requests
+from teamvars.domain.times import DAY
 from teamvars.kernel import Discreet
 
 HEADER = "Idempotency-Key"
-KEPT_FOR = 86_400_000_000
+KEPT_FOR = DAY
 """How long an answer is kept, in µs."""
 MAX_RECORDS = 1_000
 MAX_BYTES = 16 * 1024 * 1024

@@ -5,10 +5,11 @@ changed; and whoever a memo is for of what it says.
 import msgspec
 
 from teamvars.domain.runners import Runner, RunnerStatus
+from teamvars.domain.times import DAY
 
 GIVEN_UP_AFTER = 10
 """Attempts, in about a day."""
-STALE_AFTER = 24 * 3600 * 1_000_000
+STALE_AFTER = DAY
 """In µs: what has waited for longer, because there was no mail, is told no more."""
 
 _STANDS = {

@@ -17,6 +17,7 @@ from teamvars.domain.federation import Claims, condition_faults, matches, unmet
 from teamvars.domain.key_names import Globs
 from teamvars.domain.linked import IdsDraft
 from teamvars.domain.names import fold, is_safe, name_faults
+from teamvars.domain.times import DAY
 
 MAX_RUNNERS = 100
 """Of one organization."""
@@ -26,7 +27,7 @@ MAX_DESCRIPTION_CHARACTERS = 512
 MAX_TTL_SECONDS = 3600
 DEFAULT_TTL_SECONDS = 900
 MIN_TTL_SECONDS = 60
-LONGEST_LIFE = 90 * 24 * 3600 * 1_000_000
+LONGEST_LIFE = 90 * DAY
 """Microseconds ahead that a runner may end at most."""
 
 _PATTERN = re.compile(r"[A-Za-z0-9_*-]{1,90}")
