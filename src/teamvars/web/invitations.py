@@ -20,7 +20,7 @@ from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import REQUIRED, Attribute, Email, Time, timestamp
 from teamvars.web.http.resources import Resource
 from teamvars.web.http.routes import Route
-from teamvars.web.http.sending import Response
+from teamvars.web.http.sending import FRESH, Response
 from teamvars.web.tokens import TOKEN
 
 _FOLDER = Path(__file__).parent / "static"
@@ -85,7 +85,6 @@ INVITED = Resource[Invited](
 _LINK = INVITED.new_body(attributes={"secret": IDS["link_secret"]})
 _ACTIONS = "/api/v2/invitations/actions"
 _REFUSES = (400, 406, 408, 409, 413, 415, 422, 503)
-_FRESH = {"Cache-Control": "no-store"}
 
 
 def routes(links: InvitationLinks) -> list[Route]:
@@ -98,7 +97,7 @@ def routes(links: InvitationLinks) -> list[Route]:
     async def show(request: Request) -> Response:
         """Say who invites whom where; the link stays as good as it was."""
         found = await links.show(INVITED.new_draft(request.document))
-        return Response.document(200, INVITED.document(found), _FRESH)
+        return Response.document(200, INVITED.document(found), FRESH)
 
     async def accept(request: Request) -> Response:
         """Accept an invitation by its link: once, with a first token as the answer."""

@@ -37,7 +37,7 @@ from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Attribute, Time, timestamp
 from teamvars.web.http.resources import Operations, Resource
 from teamvars.web.http.routes import Handler, OwnErrors, RequestBody, Route
-from teamvars.web.http.sending import Response
+from teamvars.web.http.sending import FRESH, Response
 
 AUTHORIZE = "/oauth/authorize"
 PAGE = "/app/settings/login"
@@ -108,7 +108,6 @@ _REFUSES = (400, 408, 413, 415, 429, 503)
 _ENDS_BY_ITSELF = Fault(
     Code.UNSUPPORTED_TOKEN_TYPE, "A token of a job ends by itself: nobody revokes one alone."
 )
-_STYLE = "body{font:1em/1.5 system-ui,sans-serif;max-width:40em;margin:3em auto;padding:0 1em}"
 
 
 class DeviceForm(Struct):
@@ -152,8 +151,7 @@ def page_routes(logins: Logins) -> list[Route]:
             place = _place(request, logins.place)
         except Refusal as refusal:
             return _page(" ".join(fault.detail for fault in refusal.faults))
-        headers = {"Cache-Control": "no-store", **pages.FILE_HEADERS}
-        return Response(302, b"", {"Location": place, **headers})
+        return Response(302, b"", {"Location": place, **FRESH, **pages.FILE_HEADERS})
 
     return [Route("GET", AUTHORIZE, authorize, {302: None}, public=True)]
 
@@ -173,7 +171,7 @@ def _for_programs(logins: Logins) -> list[Route]:
             raise Refusal(_ENDS_BY_ITSELF)
         request.caller = caller = request.sender(hash_token(token))
         await logins.revoke(caller)
-        return Response(200, b"", {"Cache-Control": "no-store"})
+        return Response(200, b"", FRESH)
 
     return [
         _form("/oauth/device_authorization", begin, DeviceForm, DeviceAnswer, "beginLogin"),
@@ -268,5 +266,4 @@ def _place(request: Request, service: str) -> str:
 
 def _page(said: str) -> Response:
     content = f"<main>\n<h1>This is no login</h1>\n<p>{escape(said)}</p>\n</main>"
-    page = pages.page("No login", content, style=_STYLE)
-    return Response(400, page.body, {"Content-Type": pages.TYPE, **page.headers})
+    return pages.notice(400, "No login", content)

@@ -29,10 +29,9 @@ from teamvars.web.http.negotiation import JSON
 from teamvars.web.http.parameters import MAX_FORM_BYTES
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import Check, OwnErrors, RequestBody, Route
-from teamvars.web.http.sending import Response
+from teamvars.web.http.sending import FRESH, Response
 
 PATH = "/oauth/token"
-_FRESH = {"Cache-Control": "no-store"}
 _OWN_WORDS = {
     Code.INVALID_REQUEST,
     Code.INVALID_TARGET,
@@ -150,7 +149,7 @@ def routes(deliveries: Deliveries, logins: Logins) -> list[Route]:
 
 def document(answer: msgspec.Struct) -> Response:
     """An answer that nothing in between keeps."""
-    return Response.document(200, answer, _FRESH, media_type=JSON)
+    return Response.document(200, answer, FRESH, media_type=JSON)
 
 
 def require_client(said: Mapping[str, str], *names: str) -> None:
@@ -186,4 +185,4 @@ def refused(refusal: Refusal, status: int, headers: Mapping[str, str]) -> Respon
     else:
         word = "server_error" if status >= 500 else "invalid_request"
     told = TokenError(word, fault.detail.translate(_PLAIN))
-    return Response.document(status, told, {**_FRESH, **headers}, media_type=JSON)
+    return Response.document(status, told, {**FRESH, **headers}, media_type=JSON)

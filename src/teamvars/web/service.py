@@ -24,7 +24,7 @@ from teamvars.web.http.negotiation import JSON, prefers_html
 from teamvars.web.http.parameters import Parameter
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import Handler, Route
-from teamvars.web.http.sending import Response
+from teamvars.web.http.sending import FRESH, Response
 from teamvars.web.variables.routes import DEPRECATIONS
 
 _API = "/api/v2/"
@@ -40,7 +40,7 @@ _VERSION = {
     "TFP-AppName": "teamvars",
     "X-TFE-Current-Version": "2.0.1",
 }
-_FRESH_JSON = {"Content-Type": JSON, "Cache-Control": "no-store"}
+_FRESH_JSON = {"Content-Type": JSON, **FRESH}
 
 
 WRITES = Parameter(
@@ -226,7 +226,7 @@ def metrics_routes(users: Users, exposition: Exposition) -> list[Route]:
         """
         await users.require_site_admin(request.require_caller())
         body, media_type = exposition.text(request.header("accept") or "")
-        return Response(200, body, {"Content-Type": media_type, "Cache-Control": "no-store"})
+        return Response(200, body, {"Content-Type": media_type, **FRESH})
 
     return [
         Route(

@@ -26,7 +26,7 @@ from teamvars.web.http.errors import STATUS
 from teamvars.web.http.negotiation import JSON
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import Check, Handler
-from teamvars.web.http.sending import Response
+from teamvars.web.http.sending import FRESH, Response
 
 PATH = "/app/sign-in"
 _HOME = "/app/"
@@ -34,7 +34,6 @@ _TOKENS = "/app/settings/tokens"
 _ATTEMPT, _ANSWER, _SESSION = "sign-in", "answer", "session"
 _HEADER = "teamvars-session"
 _SESSION_SECONDS = SESSION // 1_000_000
-_FRESH = {"Cache-Control": "no-store"}
 _AGAIN = (
     "The provider could not be asked, or its answer does not fit to what this browser has begun. "
     "Sign in again; if that does not help, tell whoever runs this service the id below."
@@ -51,10 +50,6 @@ ARRIVALS = Counter(
     "What became of those who came back from a provider, or could not be sent there.",
     "outcome",
     (_DONE, _UNPROVEN, _REFUSED),
-)
-_STYLE = (
-    "body{font:1em/1.5 system-ui,sans-serif;max-width:40em;margin:3em auto;padding:0 1em}"
-    "code{overflow-wrap:anywhere}:root{color-scheme:light dark}"
 )
 
 
@@ -166,7 +161,7 @@ class SignInPages:
             detail = "Somebody has signed in again in this browser since."
             raise Refusal(Fault(Code.ID_CONFLICT, detail, header="Teamvars-Session"))
         answer = TakenUp(opened.token, opened.session.token_id)
-        return Response.document(200, answer, _FRESH, media_type=JSON)
+        return Response.document(200, answer, FRESH, media_type=JSON)
 
     async def prove_sign_out(self, request: Request, check: Check) -> None:
         """Find out whether a provider has said what is sent where it says who signed out there.
@@ -181,7 +176,7 @@ class SignInPages:
         name, said = self._signing_out(request), request.document
         assert isinstance(said, SignOut)  # that is what was proven
         await self._sign_ins.sign_out(request.sender(), name, said)
-        return Response(200, b"", _FRESH)
+        return Response(200, b"", FRESH)
 
     def _signing_out(self, request: Request) -> str:
         """The name of the provider that says it there. Refuses: not found."""
@@ -208,7 +203,7 @@ class SignInPages:
             tell(request.request_id, "link", unproven.reason)
             raise forbidden(_NOT_LINKED) from None
         gone = self._cookies.put(_ANSWER, "", seconds=0, same_site="Strict")
-        return Response(204, b"", {**gone, **_FRESH})
+        return Response(204, b"", {**gone, **FRESH})
 
     def _named(self, request: Request) -> str:
         """The session that one of our pages means. Refuses: forbidden to all others."""
@@ -234,7 +229,7 @@ class SignInPages:
             kept = self._cookies.put(
                 _ATTEMPT, attempt.cookie, seconds=ATTEMPT_SECONDS, same_site="Lax"
             )
-            return Response(302, b"", {"Location": place, **kept, **_FRESH})
+            return Response(302, b"", {"Location": place, **kept, **FRESH})
 
         return depart
 
@@ -254,7 +249,7 @@ class SignInPages:
                 return _refused(request, name, refusal)
             ARRIVALS.add(_DONE)
             kept = self._cookies.put(_SESSION, secret, seconds=_SESSION_SECONDS, same_site="Strict")
-            return Response(303, b"", {"Location": _HOME, **kept, **_FRESH})
+            return Response(303, b"", {"Location": _HOME, **kept, **FRESH})
 
         return arrive
 
@@ -265,7 +260,7 @@ class SignInPages:
         if len(cookie) > _LONGEST_COOKIE:
             raise Unproven("an answer that no cookie has room for")
         kept = self._cookies.put(_ANSWER, cookie, seconds=ATTEMPT_SECONDS, same_site="Strict")
-        return Response(303, b"", {"Location": _TOKENS, **kept, **_FRESH})
+        return Response(303, b"", {"Location": _TOKENS, **kept, **FRESH})
 
 
 def _kept(cookie: str | None) -> Kept:
@@ -295,5 +290,4 @@ def _page(request: Request, status: int, said: str) -> Response:
         f"<p>Id: <code>{escape(request.request_id)}</code></p>\n"
         f'<p><a href="{_HOME}">Back to signing in</a></p>\n</main>'
     )
-    page = pages.page("Not signed in", content, style=_STYLE)
-    return Response(status, page.body, {"Content-Type": pages.TYPE, **page.headers})
+    return pages.notice(status, "Not signed in", content)

@@ -7,11 +7,17 @@ from collections.abc import Mapping
 import msgspec
 
 from teamvars.web.http.negotiation import HTML
+from teamvars.web.http.sending import FRESH, Response
 
 TYPE = f"{HTML}; charset=utf-8"
 
 FILE_HEADERS = {"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
 """Those of a page, and of each file that one loads."""
+
+_STYLE = (
+    "body{font:1em/1.5 system-ui,sans-serif;max-width:40em;margin:3em auto;padding:0 1em}"
+    "code{overflow-wrap:anywhere}:root{color-scheme:light dark}"
+)
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -46,10 +52,16 @@ def page(title: str, content: str, *, style: str, script: str | None = None) -> 
     return Page(body.encode(), headers_of_sources(sources))
 
 
+def notice(status: int, title: str, content: str) -> Response:
+    """A page that says what has happened, to whoever's browser has come here by a link."""
+    told = page(title, content, style=_STYLE)
+    return Response(status, told.body, {"Content-Type": TYPE, **told.headers})
+
+
 def headers_of_sources(sources: str) -> dict[str, str]:
     """The headers of a page that loads from `sources`, directives of a policy, and nothing else."""
     return {
-        "Cache-Control": "no-store",
+        **FRESH,
         "Content-Security-Policy": (
             f"default-src 'none'; {sources}; "
             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

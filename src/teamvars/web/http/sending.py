@@ -42,6 +42,8 @@ _PRIVATE = [
 """Of every response to an authenticated caller."""
 
 NO_HEADERS: Mapping[str, str] = {}
+FRESH: Mapping[str, str] = {"Cache-Control": "no-store"}
+"""Of what nobody keeps, although it may be for everybody."""
 
 
 class Response(Discreet, frozen=True):
