@@ -215,11 +215,12 @@ class Person:
         chain.perform()
 
     def enters(self, label: str) -> None:
-        """Clicks into a field, once it takes a click."""
+        """Clicks into a field until it has the focus: where the page moves, a click may miss it."""
 
         def clicked() -> bool:
-            self.field(label).click()
-            return True
+            field = self.field(label)
+            field.click()
+            return self.driver.switch_to.active_element == field
 
         self.wait_for(clicked)
 
