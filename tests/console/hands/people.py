@@ -220,7 +220,7 @@ class Person:
         def clicked() -> bool:
             field = self.field(label)
             field.click()
-            return self.driver.switch_to.active_element == field
+            return bool(self.driver.switch_to.active_element == field)
 
         self.wait_for(clicked)
 
