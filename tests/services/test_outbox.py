@@ -587,15 +587,19 @@ async def test_an_owner_whom_no_mail_reaches_is_given_up_at_once(
     assert await due_of(mailing, runner_id) == (None, 0)
 
 
+async def propose_to_two(mailing: Calls) -> str:
+    """Makes the writer an owner as well; the id of a runner of which both are told."""
+    document = linkage_document(mailing.tenant.users["writer"])
+    path = mailing.tenant.linkage_path("owners")
+    assert (await mailing.tenant.call("owner", "POST", path, document)).status_code == 204
+    return await propose_one(mailing)
+
+
 @pytest.mark.parametrize(("away", "gone"), [("owner", "writer"), ("writer", "owner")])
 async def test_whoever_is_away_is_told_later_beside_another_owner_whom_no_mail_reaches(
     mailing: Calls, mailbox: Mailbox, away: str, gone: str
 ) -> None:
-    tenant = mailing.tenant
-    document = linkage_document(tenant.users["writer"])
-    path = tenant.linkage_path("owners")
-    assert (await tenant.call("owner", "POST", path, document)).status_code == 204
-    runner_id = await propose_one(mailing)
+    runner_id = await propose_to_two(mailing)
     for who, says in ((away, "451 come back later"), (gone, "550 nobody of that name")):
         mailbox.says[f"RCPT {mailing.named(who)[0]}@example.com"] = says
     await until(mailing.services.outbox.send_next)
@@ -607,10 +611,7 @@ async def test_an_owner_who_is_told_again_beside_another_gets_the_same_message(
     mailing: Calls, mailbox: Mailbox
 ) -> None:
     tenant = mailing.tenant
-    document = linkage_document(tenant.users["writer"])
-    path = tenant.linkage_path("owners")
-    assert (await tenant.call("owner", "POST", path, document)).status_code == 204
-    runner_id = await propose_one(mailing)
+    runner_id = await propose_to_two(mailing)
     await approve(tenant, runner_id)
     mailbox.says[f"RCPT {mailing.named('writer')[0]}@example.com"] = "451 come back later"
     await until(mailing.services.outbox.send_next)
