@@ -23,7 +23,7 @@ from teamvars.web.http.pages import FILE_HEADERS, headers_of_sources
 from teamvars.web.http.parameters import MAX_FORM_BYTES
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import OwnErrors, RequestBody, Route
-from teamvars.web.http.sending import Response
+from teamvars.web.http.sending import FRESH, Response
 from teamvars.web.oauth import TokenError, refused
 from teamvars.web.sign_ins import LogoutForm, SignInPages
 
@@ -62,7 +62,6 @@ _SHELL = {
 }
 POLICY = _SHELL["Content-Security-Policy"]
 _ASSET = {"Cache-Control": "public, max-age=31536000, immutable"}
-_OF_ANOTHER_EDITION = {"Cache-Control": "no-store"}
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}|\* as \w+) from "\./(\w+)\.js";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async function|function|class|const) (\w+))", re.MULTILINE)
@@ -221,7 +220,7 @@ class _Console:
             raise not_found()
         # While nodes are upgraded one by one, a page of one may ask another: better than nothing.
         is_ours = edition == self._files.edition
-        return _response(request, asset, _ASSET if is_ours else _OF_ANOTHER_EDITION)
+        return _response(request, asset, _ASSET if is_ours else FRESH)
 
 
 def _response(request: Request, file: File, headers: Mapping[str, str]) -> Response:
