@@ -5,8 +5,7 @@ from collections.abc import Collection
 from itertools import starmap
 
 from teamvars.cli.asking import is_terminal
-from teamvars.cli.client.api import Resource, connect
-from teamvars.cli.client.api.targets import Where
+from teamvars.cli.client.api import Api, Resource
 from teamvars.cli.client.changes import (
     Change,
     How,
@@ -22,7 +21,7 @@ from teamvars.cli.client.changes import (
 )
 from teamvars.cli.client.contents import Contents, all_contents, shown_in
 from teamvars.cli.client.files import Source, prune_option, source_options, wanted_in
-from teamvars.cli.client.options import placed
+from teamvars.cli.client.options import connected
 from teamvars.cli.client.secrecy import (
     Intent,
     Secrecy,
@@ -46,8 +45,8 @@ _UNKNOWN = "sensitive, cannot be compared"
 @source_options
 @secrecy_options
 @how_options
-@placed("organization", "workspace", "set")
-def import_(where: Where, source: Source, told: Secrecy, how: How) -> None:
+@connected("organization", "workspace", "set")
+def import_(api: Api, source: Source, told: Secrecy, how: How) -> None:
     """Add and update variables from a file. The rest stays.
 
     -w 'prod-*' or -w eu,us means every workspace that matches, each changed completely or not at
@@ -57,7 +56,7 @@ def import_(where: Where, source: Source, told: Secrecy, how: How) -> None:
     Example: teamvars vars import prod.tfvars --yes
     """
     _, wanted = wanted_in(source)
-    _make(where, wanted, (), told, how)
+    _make(api, wanted, (), told, how)
 
 
 @command
@@ -65,8 +64,8 @@ def import_(where: Where, source: Source, told: Secrecy, how: How) -> None:
 @secrecy_options
 @prune_option
 @how_options
-@placed("organization", "workspace", "set")
-def apply(where: Where, source: Source, told: Secrecy, prune: bool, how: How) -> None:
+@connected("organization", "workspace", "set")
+def apply(api: Api, source: Source, told: Secrecy, prune: bool, how: How) -> None:
     """Make the variables match a file.
 
     With --prune all others of their category are deleted. Sensitive values cannot be compared, and
@@ -79,17 +78,16 @@ def apply(where: Where, source: Source, told: Secrecy, prune: bool, how: How) ->
     Example: teamvars vars apply prod.tfvars --prune --yes
     """
     of, wanted = wanted_in(source)
-    _make(where, wanted, (of,) if prune else (), told, how)
+    _make(api, wanted, (of,) if prune else (), told, how)
 
 
 def _make(
-    where: Where, wanted: list[Wanted], prune: Collection[Category], told: Secrecy, how: How
+    api: Api, wanted: list[Wanted], prune: Collection[Category], told: Secrecy, how: How
 ) -> None:
     """Makes what is wanted so in each workspace, once what is sensitive is settled."""
     if told.takes_suggestions and told.sensitive is False:
         raise Misuse("Give one of --no-sensitive and --take-suggestions.")
     told.require_meant(wanted)
-    api = connect(where)
     api.announce()
     asks = not how.yes and not how.dry_run and is_terminal()
     founds = all_contents(api)
@@ -113,8 +111,8 @@ def _make(
 @source_options
 @prune_option
 @json_option
-@placed("organization", "workspace", "set")
-def diff(where: Where, source: Source, prune: bool) -> None:
+@connected("organization", "workspace", "set")
+def diff(api: Api, source: Source, prune: bool) -> None:
     """Show what applying a file would change.
 
     Exits with 3 if anything would change. Sensitive values cannot be compared: it says so, and does
@@ -125,7 +123,6 @@ def diff(where: Where, source: Source, prune: bool) -> None:
     Example: teamvars vars diff prod.tfvars
     """
     of, wanted = wanted_in(source)
-    api = connect(where)
     founds = all_contents(api)
     hidden = secret_keys(founds)
     intents = followed([Intent(found, wanted) for found in founds])

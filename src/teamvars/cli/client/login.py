@@ -7,7 +7,7 @@ import click
 
 from teamvars import __version__
 from teamvars.cli import asking, named
-from teamvars.cli.client.api import Api, accounts, at, connect, told
+from teamvars.cli.client.api import Api, accounts, at, told
 from teamvars.cli.client.api.accounts import Account, Settings
 from teamvars.cli.client.api.addresses import Address, address
 from teamvars.cli.client.api.errors import ApiError
@@ -373,8 +373,8 @@ def list_(api: Api) -> None:
 )
 @option("--expires", "Lifetime: 90d, 12h, 30m or 45s. 90d unless given.")
 @json_option
-@placed()
-def create(where: Where, description: str, expires: str | None) -> None:
+@connected()
+def create(api: Api, description: str, expires: str | None) -> None:
     """Make a token for yourself and show it once.
 
     Example: teamvars login tokens create --description laptop --expires 30d
@@ -383,7 +383,6 @@ def create(where: Where, description: str, expires: str | None) -> None:
     if lives is None:
         raise Misuse("Every token that is made with another must expire.")
     said = {"description": description or None, "expired-at": ending_after(lives)}
-    api = connect(where)
     api.announce("Your tokens")
     try:
         made = _made(api, said)

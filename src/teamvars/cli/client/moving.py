@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 from teamvars.cli import asking
 from teamvars.cli.client import unread_values
-from teamvars.cli.client.api import Api, connect
+from teamvars.cli.client.api import Api
 from teamvars.cli.client.api.addresses import address
 from teamvars.cli.client.api.errors import ApiError
-from teamvars.cli.client.api.targets import Given, Target, Token, Where, sendable, travel_of
+from teamvars.cli.client.api.targets import Given, Target, Token, sendable
 from teamvars.cli.client.changes import NOTHING, How, carried_out, how_options, number, require_none
 from teamvars.cli.client.holdings import Holdings
 from teamvars.cli.client.moves import Mover, Plan, faults, filled, plan, stated, told
-from teamvars.cli.client.options import placed, require_said
+from teamvars.cli.client.options import connected, require_said
 from teamvars.cli.commands import SOURCE
 from teamvars.cli.exits import (
     DIFFERENCES,
@@ -81,8 +81,8 @@ def _source(**said: Any) -> Source:
 @command
 @source_options
 @how_options
-@placed("organization")
-def hcp(where: Where, source: Source, how: How) -> None:
+@connected("organization")
+def hcp(api: Api, source: Source, how: How) -> None:
     """Move in from HCP Terraform, or from its like.
 
     It reads projects, workspaces, teams, their access, variable sets and variables of an
@@ -91,9 +91,7 @@ def hcp(where: Where, source: Source, how: How) -> None:
 
     Example: teamvars migrate-from hcp --source-address app.terraform.io --source-token-file -
     """
-    api = connect(where)
-    name = api.organization
-    other = _other(where, source, name)
+    name, other = api.organization, _other(api, source)
     file = Path(source.secrets) if source.secrets else None
     values = unread_values.read(file) if file else {}
     note(f"Reading {other.target.title}.")
@@ -116,7 +114,7 @@ def hcp(where: Where, source: Source, how: How) -> None:
         sys.exit(DIFFERENCES)
 
 
-def _other(where: Where, source: Source, name: str) -> Api:
+def _other(api: Api, source: Source) -> Api:
     """The service to read from. Its token goes to that address alone."""
     if source.source_token_file is None:
         given, origin = os.environ.get(SOURCE, ""), SOURCE
@@ -130,8 +128,8 @@ def _other(where: Where, source: Source, name: str) -> Api:
             address(source.source_address, option),
             option,
             Token(sendable(given.strip(), origin), origin),
-            Given(source.source_organization or name, "--source-organization"),
-            travel=travel_of(where),
+            Given(source.source_organization or api.organization, "--source-organization"),
+            travel=api.target.travel,
         )
     )
 

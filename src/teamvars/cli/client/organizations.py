@@ -1,9 +1,8 @@
 """`organization update`."""
 
 from teamvars.cli import asking
-from teamvars.cli.client.api import at, connect, told
-from teamvars.cli.client.api.targets import Where
-from teamvars.cli.client.options import placed, yes_option
+from teamvars.cli.client.api import Api, at, told
+from teamvars.cli.client.options import connected, yes_option
 from teamvars.cli.options import OneOf, command, json_option, option
 from teamvars.cli.output import note, show
 
@@ -25,16 +24,15 @@ _ASKS = (
 )
 @yes_option
 @json_option
-@placed("organization")
-def update(where: Where, required: str, yes: bool) -> None:
+@connected("organization")
+def update(api: Api, required: str, yes: bool) -> None:
     """Say whether the members of an organization have to sign in, as an owner who has.
 
     Tokens of runners, teams and the organization go on.
 
     Example: teamvars organization update --sso-required no
     """
-    api, is_so = connect(where), required == "yes"
-    organization = api.organization
+    organization, is_so = api.organization, required == "yes"
     api.announce(f"Organization {organization}")
     if is_so:
         asking.confirm(_ASKS.format(organization), yes=yes)

@@ -4,15 +4,13 @@ import sys
 from collections.abc import Sequence
 
 from teamvars.cli import asking
-from teamvars.cli.client.api import Api, Resource, at, connect, told
-from teamvars.cli.client.api.targets import Where
+from teamvars.cli.client.api import Api, Resource, at, told
 from teamvars.cli.client.changes import linked_workspaces, number
 from teamvars.cli.client.contents import project_named, projects_of
 from teamvars.cli.client.options import (
     connected,
     dry_run_option,
     offered,
-    placed,
     workspaces_argument,
     yes_option,
 )
@@ -86,13 +84,12 @@ def rename(api: Api, name: str, renamed: str) -> None:
 @command
 @project_argument
 @yes_option
-@placed("organization")
-def delete(where: Where, name: str, yes: bool) -> None:
+@connected("organization")
+def delete(api: Api, name: str, yes: bool) -> None:
     """Delete a project in which there is no workspace.
 
     Example: teamvars project delete Shop --yes
     """
-    api = connect(where)
     found = project_named(api, name)
     called = escaped(found["attributes"]["name"])
     api.announce(_title(api, called))
@@ -107,15 +104,14 @@ def delete(where: Where, name: str, yes: bool) -> None:
 @dry_run_option
 @yes_option
 @json_option
-@placed("organization")
-def move(where: Where, name: str, workspaces: Sequence[str], dry_run: bool, yes: bool) -> None:
+@connected("organization")
+def move(api: Api, name: str, workspaces: Sequence[str], dry_run: bool, yes: bool) -> None:
     """Put workspaces into a project, all or none.
 
     It shows first which teams gain and lose access and which variable sets come and go, and asks.
 
     Example: teamvars project move 'Default Project' network payments
     """
-    api = connect(where)
     found, linked = project_named(api, name), linked_workspaces(api, workspaces)
     called = escaped(found["attributes"]["name"])
     api.announce(_title(api, called))

@@ -4,8 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from teamvars.cli import asking
-from teamvars.cli.client.api import Answer, Api, Resource, at, connect, told
-from teamvars.cli.client.api.targets import Where
+from teamvars.cli.client.api import Answer, Api, Resource, at, told
 from teamvars.cli.client.changes import (
     How,
     effect_rows,
@@ -19,7 +18,6 @@ from teamvars.cli.client.contents import project_named, set_named, sets_of
 from teamvars.cli.client.options import (
     connected,
     offered,
-    placed,
     some_workspaces_argument,
     yes_option,
 )
@@ -225,15 +223,14 @@ def detach(
 @set_argument
 @how_options
 @json_option
-@placed("organization")
-def delete(where: Where, name: str, how: How) -> None:
+@connected("organization")
+def delete(api: Api, name: str, how: How) -> None:
     """Delete a set with its variables.
 
     It shows first which workspaces would lose a value or get another, and asks.
 
     Example: teamvars set delete 'Cloud account' --yes
     """
-    api = connect(where)
     found = set_named(api, name)
     foreseen = _preview(api, found, None)
     if how.dry_run:

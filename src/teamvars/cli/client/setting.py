@@ -142,8 +142,8 @@ def _keys_argument(help_: str) -> Decorator:
 @_keys_argument("What to delete.")
 @category_option
 @how_options
-@placed("organization", "workspace", "set")
-def unset(where: Where, keys: Sequence[str], category: str | None, how: How) -> None:
+@connected("organization", "workspace", "set")
+def unset(api: Api, keys: Sequence[str], category: str | None, how: How) -> None:
     """Delete variables, all or none. Nobody can bring a sensitive one back.
 
     -w 'prod-*' or -w eu,us means every workspace that matches, each changed completely or not at
@@ -151,7 +151,7 @@ def unset(where: Where, keys: Sequence[str], category: str | None, how: How) -> 
 
     Example: teamvars vars unset OLD_FLAG --yes
     """
-    api, founds = _told_of(where, keys, category)
+    founds = _told_of(api, keys, category)
     hidden = secret_keys(found for found, _ in founds)
     work = [
         Work(found, [deleted(one, unseen=one.key in hidden) for one in going], versioned=True)
@@ -164,8 +164,8 @@ def unset(where: Where, keys: Sequence[str], category: str | None, how: How) -> 
 @_keys_argument("What to make sensitive.")
 @category_option
 @how_options
-@placed("organization", "workspace", "set")
-def make_sensitive(where: Where, keys: Sequence[str], category: str | None, how: How) -> None:
+@connected("organization", "workspace", "set")
+def make_sensitive(api: Api, keys: Sequence[str], category: str | None, how: How) -> None:
     """Make variables sensitive, with the values they have, all or none. There is no way back.
 
     -w 'prod-*' or -w eu,us means every workspace that matches, each changed completely or not at
@@ -173,7 +173,7 @@ def make_sensitive(where: Where, keys: Sequence[str], category: str | None, how:
 
     Example: teamvars vars make-sensitive DB_PASSWORD -w 'pay*' --yes
     """
-    api, founds = _told_of(where, keys, category)
+    founds = _told_of(api, keys, category)
     work = []
     for found, meant in founds:
         wanted = [Wanted(one.key, one.category, sensitive=True) for one in meant]
@@ -186,21 +186,20 @@ def make_sensitive(where: Where, keys: Sequence[str], category: str | None, how:
 
 
 def _told_of(
-    where: Where, keys: Sequence[str], category: str | None
-) -> tuple[Api, list[tuple[Contents, list[Variable]]]]:
+    api: Api, keys: Sequence[str], category: str | None
+) -> list[tuple[Contents, list[Variable]]]:
     """Each workspace that a command is for, or the set, and which variables of it have the keys.
 
     One workspace alone has to have all of them; of several those are named that none has.
     """
     of = category_of(category)
-    api = connect(where)
     api.announce()
     may_lack = is_for_several(api)
     founds = contents_to_change(api, keys)
     for key in keys if may_lack else ():
         if not any(found.has(key, of) for found in founds):
             note(f"None of these workspaces has a variable {escaped(key)}.")
-    return api, [
+    return [
         (
             found,
             [

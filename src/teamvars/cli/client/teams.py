@@ -5,10 +5,9 @@ from shlex import quote
 from typing import NamedTuple
 
 from teamvars.cli import asking
-from teamvars.cli.client.api import Api, Resource, at, by_name_or_id, connect, told
-from teamvars.cli.client.api.targets import Where
+from teamvars.cli.client.api import Api, Resource, at, by_name_or_id, told
 from teamvars.cli.client.changes import number
-from teamvars.cli.client.options import connected, offered, placed, require_said, yes_option
+from teamvars.cli.client.options import connected, offered, require_said, yes_option
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import argument, command, flag, json_option, option
 from teamvars.cli.output import note, show, telling
@@ -126,9 +125,9 @@ def members(api: Api, team: str) -> None:
 @flag("--exact", "Remove everybody else from the team.")
 @yes_option
 @json_option
-@placed("organization")
+@connected("organization")
 def add(
-    where: Where,
+    api: Api,
     team: str,
     who: Sequence[str],
     file: str | None,
@@ -147,7 +146,7 @@ def add(
     def decide(named: People, present: People) -> tuple[People, People]:
         return _without(named, present), _without(present, named) if exact else []
 
-    _change(where, team, who, file, decide, yes=yes)
+    _change(api, team, who, file, decide, yes=yes)
 
 
 @command
@@ -156,8 +155,8 @@ def add(
 @people_option
 @yes_option
 @json_option
-@placed("organization")
-def remove(where: Where, team: str, who: Sequence[str], file: str | None, yes: bool) -> None:
+@connected("organization")
+def remove(api: Api, team: str, who: Sequence[str], file: str | None, yes: bool) -> None:
     """Remove people from a team, all or none.
 
     They stay members of the organization and of other teams.
@@ -168,7 +167,7 @@ def remove(where: Where, team: str, who: Sequence[str], file: str | None, yes: b
     def decide(named: People, present: People) -> tuple[People, People]:
         return [], _without(named, _without(named, present))
 
-    _change(where, team, who, file, decide, yes=yes)
+    _change(api, team, who, file, decide, yes=yes)
 
 
 def _without(those: People, others: People) -> People:
@@ -177,7 +176,7 @@ def _without(those: People, others: People) -> People:
 
 
 def _change(
-    where: Where,
+    api: Api,
     team: str,
     who: Sequence[str],
     file: str | None,
@@ -195,7 +194,6 @@ def _change(
         raise Misuse(
             "Nobody is named. Give usernames, e-mail addresses or ids, or --from FILE with some."
         )
-    api = connect(where)
     organization = api.organization
     api.announce(f"Team {team} of {organization}")
     found = _team(api, team)

@@ -7,8 +7,8 @@ import click
 import msgspec
 
 from teamvars.cli import named
-from teamvars.cli.client.api import Api, Resource, connect
-from teamvars.cli.client.api.targets import WORKSPACE_FLAG, Where
+from teamvars.cli.client.api import Api, Resource
+from teamvars.cli.client.api.targets import WORKSPACE_FLAG
 from teamvars.cli.client.changes import SENSITIVE, in_full
 from teamvars.cli.client.contents import (
     OF_CATEGORY,
@@ -31,7 +31,6 @@ from teamvars.cli.client.options import (
     connected,
     key_argument,
     offered,
-    placed,
     require_said,
 )
 from teamvars.cli.client.together import with_all
@@ -133,8 +132,8 @@ def _reasons(one: Resource) -> Iterator[Row]:
 @flag("--plain", "Only the value, byte for byte.")
 @flag("--evaluated", "The evaluated value, as JSON.")
 @json_option
-@placed("organization", "workspace", "set")
-def get(where: Where, key: str, category: str | None, plain: bool, evaluated: bool) -> None:
+@connected("organization", "workspace", "set")
+def get(api: Api, key: str, category: str | None, plain: bool, evaluated: bool) -> None:
     """Show a variable.
 
     -w 'prod-*' or -w eu,us means every workspace that matches and has it.
@@ -143,7 +142,6 @@ def get(where: Where, key: str, category: str | None, plain: bool, evaluated: bo
     """
     if plain + evaluated + wants_json() > 1:
         raise Misuse("Give one of --plain, --evaluated and --json.")
-    api = connect(where)
     if is_for_several(api):
         if plain or evaluated:
             raise Misuse("--plain and --evaluated show one value, of one workspace.")
