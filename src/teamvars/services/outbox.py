@@ -28,7 +28,7 @@ from teamvars.mail import SEND_SECONDS, Mailer, NotSent
 from teamvars.metrics import Counter
 from teamvars.security.sealing import SealBroken
 from teamvars.services.house import House, UseCases
-from teamvars.storage import invitations, memos, organizations, runners, streams, users
+from teamvars.storage import invitations, organizations, queues, runners, streams, users
 from teamvars.storage.database import Transaction
 from teamvars.storage.queues import Claimed, Queue
 
@@ -85,7 +85,7 @@ class Outbox(UseCases):
         ways = (
             (invitations.QUEUE, self._send_letter),
             (runners.NOTICES, self._tell_owners),
-            (memos.QUEUE, self._send_memo),
+            (queues.MEMOS, self._send_memo),
         )
         due = [(at, send) for queue, send in ways if (at := await self._due_at(queue)) is not None]
         for _, send in sorted(due, key=itemgetter(0)):
@@ -96,9 +96,9 @@ class Outbox(UseCases):
     async def forget_stale(self) -> None:
         """Gives up memos that nobody could send for long."""
         before = self._clock() - STALE_AFTER
-        due_at = await self._database.read(memos.QUEUE.next_due)
+        due_at = await self._database.read(queues.MEMOS.next_due)
         if due_at is not None and due_at <= before:
-            await self._database.write(lambda tx: memos.forget_stale(tx, before))
+            await self._database.write(lambda tx: queues.forget_stale_memos(tx, before))
 
     async def _send_letter(self, mailer: Mailer) -> bool:
         letter, waiting = await self._database.write(self._claim)
@@ -164,7 +164,7 @@ class Outbox(UseCases):
         return is_over
 
     async def _send_memo(self, mailer: Mailer) -> bool:
-        found = await self._claimed(memos.QUEUE, memos.get)
+        found = await self._claimed(queues.MEMOS, queues.memo)
         if found is None:
             return False
         claimed, memo = found
@@ -182,11 +182,11 @@ class Outbox(UseCases):
                 given_up=is_over,
             )
             if not is_over:
-                await self._put_off(memos.QUEUE, claimed)
+                await self._put_off(queues.MEMOS, claimed)
                 return True
         else:
             MESSAGES.add("sent")
-        await self._database.write(lambda tx: memos.forget(tx, claimed))
+        await self._database.write(lambda tx: queues.forget_memo(tx, claimed))
         return True
 
     async def _due_at(self, queue: Queue) -> int | None:

@@ -1,9 +1,12 @@
-"""Rows that wait to be done by one node at a time, each from when it is due: messages."""
+"""Rows that wait to be done by one node at a time, each from when it is due: messages. Invitations
+and runners have theirs in their own rows, and a memo is a row by itself.
+"""
 
 import msgspec
 
+from teamvars.domain.notices import Memo
 from teamvars.domain.times import LATEST
-from teamvars.storage.database import Transaction
+from teamvars.storage.database import Transaction, decoded
 
 
 class Claimed(msgspec.Struct, frozen=True):
@@ -72,3 +75,26 @@ RETURNING CAST({self.attempts} AS BIGINT)
         """Lets it be tried again then, unless another has its place."""
         sql = f"UPDATE {self.table} SET {self.due_at} = $3 WHERE {self.claimed}"
         await tx.execute(sql, one.until, one.id, due_at)
+
+
+MEMOS = Queue("memos")
+
+_MEMO = "SELECT {encoded id}, {encoded address}, {encoded subject}, {encoded text} FROM memos"
+
+
+async def memo(tx: Transaction, one: Claimed) -> Memo:
+    """What is claimed of `MEMOS`."""
+    row = await tx.fetch_one(f"{_MEMO} WHERE {MEMOS.claimed}", one.until, one.id)
+    assert row is not None
+    id_, address, subject, text = map(decoded, row)
+    return Memo(id_, address, subject, text, one.until)
+
+
+async def forget_memo(tx: Transaction, one: Claimed) -> None:
+    """It is sent, or given up."""
+    await tx.execute(f"DELETE FROM memos WHERE {MEMOS.claimed}", one.until, one.id)
+
+
+async def forget_stale_memos(tx: Transaction, before: int) -> None:
+    """Gives up those that have been due since then: there was no mail."""
+    await tx.execute("DELETE FROM memos WHERE due_at <= $1", before)

@@ -7,11 +7,10 @@ import click
 
 from teamvars import __version__
 from teamvars.cli import asking, named
-from teamvars.cli.client.api import Api, accounts, at, told
+from teamvars.cli.client.api import Api, accounts, at, misfit, release_of, told
 from teamvars.cli.client.api.accounts import Account, Settings
 from teamvars.cli.client.api.addresses import Address, address
 from teamvars.cli.client.api.errors import ApiError
-from teamvars.cli.client.api.releases import misfit, release_of
 from teamvars.cli.client.api.targets import (
     Given,
     Said,

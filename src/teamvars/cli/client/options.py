@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from teamvars.cli import named
-from teamvars.cli.client.api import connect
+from teamvars.cli.client.api import connect, misfit, release_of
 from teamvars.cli.client.api.errors import ApiError
-from teamvars.cli.client.api.releases import misfit, release_of
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.exits import Failure, Misuse
 from teamvars.cli.options import UNSET, Decorator, Function, argument, flag, option, together

@@ -11,10 +11,19 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from teamvars import __version__
+from teamvars.cli.client.api.addresses import Address
 from teamvars.cli.client.api.errors import ApiError, faults_of
-from teamvars.cli.client.api.sending import KEY, MEDIA_TYPE, Sending, document_of
+from teamvars.cli.client.api.sending import (
+    KEY,
+    MEDIA_TYPE,
+    Sending,
+    answer_once,
+    document_of,
+    object_of,
+)
 from teamvars.cli.client.api.targets import Given, Target, Where, resolve
-from teamvars.cli.client.api.transport import Connection, Request
+from teamvars.cli.client.api.transport import Connection, Request, Travel
 from teamvars.cli.exits import CONFLICT, NOT_FOUND, Failure, Misuse
 from teamvars.cli.output import note
 from teamvars.domain.names import fold
@@ -285,3 +294,33 @@ def _is_document(found: Any) -> bool:
     if not isinstance(found, dict):
         return False
     return any(isinstance(found.get(name), dict | list) for name in ("data", "meta"))
+
+
+def release_of(service: Address, travel: Travel) -> str:
+    """The release of a service. Fails where it cannot be reached, or is something else."""
+    request = Request("GET", "/", {"Accept": "application/json"}, None)
+    connection = Connection(service, travel)
+    try:
+        reply = answer_once(connection, request)
+    finally:
+        connection.close()
+    said = object_of(reply) or {}
+    if reply.status != 200 or said.get("name") != "teamvars":
+        raise Failure(f"What answers at {service} is not teamvars. Check the address.")
+    return str(said.get("version", "-"))
+
+
+def misfit(service: Address, release: str) -> str | None:
+    """What to say of a service of that release; None where this command fits it."""
+    if _line(release) == _line(__version__):
+        return None
+    return (
+        f"These versions do not fit: {service} is release {release}, and this command "
+        f"{__version__}. Install release {release} here, or ask the operator of the service."
+    )
+
+
+def _line(release: str) -> list[str]:
+    """The numbers that two releases have in common when they fit."""
+    numbers = release.split(".")
+    return numbers[: 2 if numbers[0] == "0" else 1]
