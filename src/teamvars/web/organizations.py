@@ -25,10 +25,11 @@ from teamvars.web.http.resource_objects import (
     Attribute,
     Email,
     Group,
-    Identifier,
     Time,
     fixed,
     flags,
+    linkage,
+    related,
     self_link,
     timestamp,
     to_one,
@@ -58,19 +59,15 @@ _SSO_REQUIRED = Meta(
 T = TypeVar("T")
 
 
-class OrganizationLinkage(msgspec.Struct):
-    """The organization that something belongs to; its id on the wire is its name."""
-
-    data: Identifier
+OrganizationLinkage: Any = linkage(
+    "OrganizationLinkage",
+    "The organization that something belongs to; its id on the wire is its name.",
+)
 
 
 def owner(name_of: Callable[[T], str]) -> Attribute[T]:
     """The relationship to the organization of that name."""
-
-    def of(one: T) -> OrganizationLinkage:
-        return OrganizationLinkage(Identifier(name_of(one), "organizations"))
-
-    return Attribute("organization", OrganizationLinkage, of)
+    return related("organization", OrganizationLinkage, "organizations", name_of)
 
 
 class _NoAgentPool(msgspec.Struct):

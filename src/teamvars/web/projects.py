@@ -26,12 +26,13 @@ from teamvars.web.http.resource_objects import (
     REQUIRED,
     Attribute,
     Group,
-    Identifier,
     RelatedLink,
     Time,
     WorkspaceIdentifier,
     fixed,
     identifiers,
+    linkage,
+    related,
     self_link,
     several,
     timestamp,
@@ -92,19 +93,12 @@ class ForeseenDocument(msgspec.Struct):
     meta: ForeseenMeta
 
 
-class ProjectLinkage(msgspec.Struct):
-    """A relationship to a project."""
-
-    data: Identifier
+ProjectLinkage: Any = linkage("ProjectLinkage", "A relationship to a project.")
 
 
 def project_linkage(id_of: Callable[[T], str]) -> Attribute[T]:
     """The relationship to the project with that id."""
-
-    def of(one: T) -> ProjectLinkage:
-        return ProjectLinkage(Identifier(id_of(one), "projects"))
-
-    return Attribute("project", ProjectLinkage, of)
+    return related("project", ProjectLinkage, "projects", id_of)
 
 
 def _draft(settings: dict[str, Any] | None = None, **said: Any) -> ProjectDraft:

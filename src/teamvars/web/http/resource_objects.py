@@ -253,6 +253,22 @@ def identifiers(
     return Attribute("data", list[Identifier], of, when=when)
 
 
+def related(
+    member: str, linkage: Any, type_: str, id_of: Callable[[T], str], **more: Any
+) -> Attribute[T]:
+    """A relationship to a resource of that type, where several of ours have one, by the type
+    `linkage` of them all; `more` is said of the attribute besides.
+    """
+    return Attribute(
+        member, linkage, lambda one: linkage(data=Identifier(id_of(one), type_)), **more
+    )
+
+
+def linkage(name: str, text: str) -> Any:
+    """The type of a relationship to one resource."""
+    return structure(name, text, [("data", Identifier)])
+
+
 def to_one(
     member: str,
     name: str,
@@ -261,11 +277,8 @@ def to_one(
     id_of: Callable[[T], str],
     **more: Any,
 ) -> Attribute[T]:
-    """A relationship to a resource of that type; `name` and `text` are those of its own type, and
-    `more` is said of the attribute besides.
-    """
-    data = Attribute[T]("data", Identifier, lambda one: Identifier(id_of(one), type_))
-    return Attribute(member, Group(name, text, data), **more)
+    """As `related`; `name` and `text` are those of a type of its own."""
+    return related(member, linkage(name, text), type_, id_of, **more)
 
 
 def to_many(
