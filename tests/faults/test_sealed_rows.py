@@ -27,14 +27,8 @@ async def make(tenant: Tenant, path: str, who: str = "owner", **attributes: Any)
     return Row(path, made.json()["data"]["id"], value)
 
 
-async def execute(tenant: Tenant, statement: str, *args: object) -> None:
-    """Tampers with the store."""
-    await tenant.deployment.services.database.write(lambda tx: tx.execute(statement, *args))
-
-
 async def give_sealed_value(tenant: Tenant, source: Row, target: Row) -> None:
-    await execute(
-        tenant,
+    await tenant.deployment.execute(
         "UPDATE variables SET sealed_value = "
         "(SELECT sealed_value FROM variables WHERE id = $1) WHERE id = $2",
         source.id,
@@ -79,12 +73,12 @@ async def test_a_sealed_value_opens_in_no_other_row(tenant: Tenant) -> None:
         target = await make(tenant, here)
         await give_sealed_value(tenant, source, target)
         await refuses_to_show(tenant, target, source.value)
-        await execute(tenant, "DELETE FROM variables WHERE id = $1", target.id)
+        await tenant.deployment.execute("DELETE FROM variables WHERE id = $1", target.id)
 
 
 async def test_a_flag_flipped_behind_our_back_shows_no_secret(tenant: Tenant) -> None:
     secret = await make(tenant, tenant.vars_path(), sensitive=True)
-    await execute(tenant, "UPDATE variables SET sensitive = 0 WHERE id = $1", secret.id)
+    await tenant.deployment.execute("UPDATE variables SET sensitive = 0 WHERE id = $1", secret.id)
     await refuses_to_show(tenant, secret)
 
 
@@ -92,8 +86,7 @@ async def test_a_row_moved_to_another_workspace_or_given_another_id_does_not_ope
     tenant: Tenant,
 ) -> None:
     moved = await make(tenant, tenant.vars_path("payments"))
-    await execute(
-        tenant,
+    await tenant.deployment.execute(
         "UPDATE variables SET workspace_id = $1, organization_id = NULL, workspace_name = NULL "
         "WHERE id = $2",
         tenant.workspaces["network"],
@@ -101,7 +94,9 @@ async def test_a_row_moved_to_another_workspace_or_given_another_id_does_not_ope
     )
     await refuses_to_show(tenant, Row(tenant.vars_path(), moved.id, moved.value))
     renamed = await make(tenant, tenant.vars_path("payments"))
-    await execute(tenant, "UPDATE variables SET id = $1 WHERE id = $2", "var-other", renamed.id)
+    await tenant.deployment.execute(
+        "UPDATE variables SET id = $1 WHERE id = $2", "var-other", renamed.id
+    )
     await refuses_to_show(tenant, Row(renamed.path, "var-other", renamed.value))
 
 
@@ -118,8 +113,7 @@ async def organization_of(tenant: Tenant, workspace_id: str) -> str:
 
 async def test_a_data_key_opens_in_no_other_organization(tenant: Tenant) -> None:
     row, hidden = [await make(tenant, tenant.vars_path(), sensitive=one) for one in (False, True)]
-    await execute(
-        tenant,
+    await tenant.deployment.execute(
         "UPDATE data_keys SET wrapped = "
         "(SELECT wrapped FROM data_keys WHERE organization_id = $1) WHERE organization_id = $2",
         await organization_of(tenant, tenant.other_workspace),
@@ -131,8 +125,12 @@ async def test_a_data_key_opens_in_no_other_organization(tenant: Tenant) -> None
 async def test_a_data_key_opens_under_no_other_version(tenant: Tenant) -> None:
     row, hidden = [await make(tenant, tenant.vars_path(), sensitive=one) for one in (False, True)]
     mine = await organization_of(tenant, tenant.workspaces["network"])
-    await execute(tenant, "UPDATE data_keys SET version = 2 WHERE organization_id = $1", mine)
-    await execute(tenant, "UPDATE organizations SET data_key_version = 2 WHERE id = $1", mine)
+    await tenant.deployment.execute(
+        "UPDATE data_keys SET version = 2 WHERE organization_id = $1", mine
+    )
+    await tenant.deployment.execute(
+        "UPDATE organizations SET data_key_version = 2 WHERE id = $1", mine
+    )
     await opens_no_data_key(tenant, row, hidden)
 
 

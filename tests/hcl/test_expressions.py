@@ -5,12 +5,7 @@ from typing import Any
 import pytest
 
 from teamvars.hcl import HclError, evaluate, parse
-
-
-def refused(source: str) -> HclError:
-    with pytest.raises(HclError) as caught:
-        evaluate(source)
-    return caught.value
+from tests.hcl.test_errors import refused
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,7 @@
 import pytest
 
-from teamvars.hcl import HclError, evaluate
-
-
-def refused(source: str) -> HclError:
-    with pytest.raises(HclError) as caught:
-        evaluate(source)
-    return caught.value
+from teamvars.hcl import evaluate
+from tests.hcl.test_errors import refused
 
 
 @pytest.mark.parametrize(

@@ -44,11 +44,7 @@ async def test_messages_of_each_kind_that_wait_are_counted_and_how_long_the_firs
     tenant: Tenant, memory: Memory
 ) -> None:
     gauges, database = tenant.deployment.services.gauges, tenant.deployment.services.database
-    runner_id = await propose(tenant)
-
-    async def execute(sql: str, *values: object) -> None:
-        await database.write(lambda tx: tx.execute(sql, *values))
-
+    runner_id, execute = await propose(tenant), tenant.deployment.execute
     await execute("UPDATE runners SET notice_due_at = NULL")
     before = sum([(await database.read(queue.waiting))[0] for queue in QUEUES])
     now = database.now()

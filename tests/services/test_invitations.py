@@ -96,17 +96,9 @@ async def actions(calls: Calls, subject: str) -> list[str]:
     return [entry.action for entry in reversed(await calls.services.audit.newest(50, wanted))]
 
 
-async def execute(calls: Calls, statement: str, *args: object) -> None:
-    async def body(tx: Transaction) -> None:
-        await tx.execute(statement, *args)
-
-    await calls.services.database.write(body)
-
-
 async def age(calls: Calls, membership: Membership) -> None:
     """Lets a week go by for an invitation."""
-    await execute(
-        calls,
+    await calls.node.execute(
         "UPDATE invitations SET expires_at = expires_at - $2 WHERE membership_id = $1",
         membership.id,
         LIFETIME,
@@ -270,7 +262,7 @@ async def to_whom_an_older_release_gave_a_token(calls: Calls) -> tuple[Membershi
     """It leaves the flag as it was."""
     made, secret = await link(calls, address())
     await calls.services.tokens.create(operator(), OwnerName(user=made.user.username), None)
-    await execute(calls, "UPDATE users SET placeholder = 1 WHERE id = $1", made.user.id)
+    await calls.node.execute("UPDATE users SET placeholder = 1 WHERE id = $1", made.user.id)
     return made, secret
 
 
@@ -278,7 +270,7 @@ async def whom_an_older_release_made_active_elsewhere(calls: Calls) -> tuple[Mem
     email = address()
     made, secret = await link(calls, email)
     other, _ = await link(calls, email, calls.tenant.other_organization)
-    await execute(calls, "UPDATE memberships SET status = 'active' WHERE id = $1", other.id)
+    await calls.node.execute("UPDATE memberships SET status = 'active' WHERE id = $1", other.id)
     return made, secret
 
 
@@ -608,7 +600,7 @@ async def test_an_address_has_five_a_day_whoever_invites_it(mailing: Calls) -> N
         await mailing.services.memberships.revoke(caller(mailing.tenant, who), made.id)
     await invite(mailing, email.upper())
     assert await refusal_of(invite(mailing, email, "outsider")) == "too_many_items"
-    await execute(mailing, "UPDATE invitation_requests SET at = at - $1", 24 * 3_600_000_000)
+    await mailing.node.execute("UPDATE invitation_requests SET at = at - $1", 24 * 3_600_000_000)
     await invite(mailing, email, "outsider")
 
 
@@ -661,7 +653,7 @@ async def test_what_has_expired_goes_with_the_user_it_made_who_never_signed_in(
     (known, _), (fresh, _) = await known_owner(own_calls), await link(own_calls, address())
     for one in (made, known):
         await age(own_calls, one)
-    await execute(own_calls, "UPDATE invitation_requests SET at = 0")
+    await own_calls.node.execute("UPDATE invitation_requests SET at = 0")
     await a_week_goes_by_for_users(own_calls)
     await services.operator_invitations.expire()
     assert await find(own_calls, made.id) is await find(own_calls, known.id) is None
@@ -700,7 +692,7 @@ async def test_housekeeping_ends_what_has_expired(
 async def a_week_goes_by_for_users(calls: Calls) -> None:
     """Lets a week go by for all users whom invitations made."""
     before = "UPDATE users SET created_at = created_at - $1 WHERE placeholder = 1"
-    await execute(calls, before, LIFETIME + 1)
+    await calls.node.execute(before, LIFETIME + 1)
 
 
 async def test_who_was_disabled_is_so_when_they_are_invited_again(own_calls: Calls) -> None:
@@ -728,7 +720,7 @@ async def test_who_made_a_team_s_token_with_one_of_an_older_release_that_is_gone
     made, _ = await to_whom_an_older_release_gave_a_token(own_calls)
     of_team = "UPDATE tokens SET created_by = $1 WHERE team_id IS NOT NULL"
     for statement in (of_team, "DELETE FROM tokens WHERE user_id = $1"):
-        await execute(own_calls, statement, made.user.id)
+        await own_calls.node.execute(statement, made.user.id)
     await own_calls.services.operator_invitations.revoke(operator(), made.id)
     await a_week_goes_by_for_users(own_calls)
     await own_calls.services.operator_invitations.expire()
@@ -768,7 +760,7 @@ async def test_what_has_expired_is_accepted_with_no_token_either(calls: Calls) -
 async def test_whom_an_older_node_let_in_stays_in(calls: Calls) -> None:
     """It knows nothing of the row, and leaves it."""
     made, secret = await link(calls, address())
-    await execute(calls, "UPDATE memberships SET status = 'active' WHERE id = $1", made.id)
+    await calls.node.execute("UPDATE memberships SET status = 'active' WHERE id = $1", made.id)
     await age(calls, made)
     await calls.services.operator_invitations.expire()
     found = await find(calls, made.id)

@@ -15,7 +15,6 @@ from teamvars.domain.errors import Refusal
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.domain.workspaces import Usage, WorkspaceDraft
 from teamvars.storage.access_statements import READ_WORKSPACE
-from teamvars.storage.database import Transaction
 from teamvars.storage.engines import combined, connections, postgres
 from teamvars.storage.engines.combined import Expectations, Expected
 from tests.services.calls import Calls, caller, draft
@@ -62,38 +61,29 @@ async def test_each_is_one_statement_and_one_more_for_the_variable_that_it_chang
     assert await calls.node.audit_holds()
 
 
-async def execute(calls: Calls, sql: str, *args: object) -> None:
-    """A statement behind the service's back."""
-
-    async def body(tx: Transaction) -> None:
-        await tx.execute(sql, *args)
-
-    await calls.services.database.write(body)
-
-
 async def revoke(calls: Calls) -> None:
     hash_ = caller(calls.tenant, "writer").token_hash
-    await execute(calls, "DELETE FROM tokens WHERE hash = $1", hash_)
+    await calls.node.execute("DELETE FROM tokens WHERE hash = $1", hash_)
 
 
 async def expire(calls: Calls) -> None:
     hash_ = caller(calls.tenant, "writer").token_hash
-    await execute(calls, "UPDATE tokens SET expires_at = 1 WHERE hash = $1", hash_)
+    await calls.node.execute("UPDATE tokens SET expires_at = 1 WHERE hash = $1", hash_)
 
 
 async def disable(calls: Calls) -> None:
     user = calls.tenant.users["writer"]
-    await execute(calls, "UPDATE users SET disabled = 1 WHERE id = $1", user)
+    await calls.node.execute("UPDATE users SET disabled = 1 WHERE id = $1", user)
 
 
 async def leave(calls: Calls) -> None:
     one = calls.tenant.memberships["writer"]
-    await execute(calls, "DELETE FROM team_members WHERE membership_id = $1", one)
+    await calls.node.execute("DELETE FROM team_members WHERE membership_id = $1", one)
 
 
 async def lower(calls: Calls) -> None:
     one = calls.tenant.workspaces["network"]
-    await execute(calls, "UPDATE grants SET level = 1 WHERE workspace_id = $1", one)
+    await calls.node.execute("UPDATE grants SET level = 1 WHERE workspace_id = $1", one)
 
 
 async def end(calls: Calls) -> None:
@@ -141,7 +131,7 @@ async def test_a_stream_that_somebody_has_altered_has_no_next(
         await own_calls.create("writer", key=f"before-{n}")
     one = own_calls.tenant.workspaces["network"]
     sql = f"UPDATE streams SET {column} = (SELECT {column} FROM streams WHERE id = 'system')"  # noqa: S608
-    await execute(own_calls, f"{sql} WHERE id = $1", one)
+    await own_calls.node.execute(f"{sql} WHERE id = $1", one)
     with pytest.raises(Refusal) as refused:
         await own_calls.create("writer", key="after")
     assert words(refused.value) == ["trail_altered"]

@@ -67,12 +67,11 @@ async def mailbox() -> AsyncIterator[Mailbox]:
 async def calls(tenant: Tenant) -> Calls:
     """A store in which nothing waits that others have left."""
     calls = Calls(tenant)
-    await execute(
-        calls,
+    await calls.node.execute(
         "UPDATE invitations SET delivery = 'failed', sealed_secret = NULL, due_at = NULL "
         "WHERE due_at IS NOT NULL",
     )
-    await execute(calls, "DELETE FROM memos")
+    await calls.node.execute("DELETE FROM memos")
     return calls
 
 
@@ -106,16 +105,9 @@ async def delivery(calls: Calls, made: Membership) -> Delivery | None:
     return None if found.invitation is None else found.invitation.delivery
 
 
-async def execute(calls: Calls, statement: str, *args: object) -> None:
-    async def body(tx: Transaction) -> None:
-        await tx.execute(statement, *args)
-
-    await calls.services.database.write(body)
-
-
 async def wait_over(calls: Calls) -> None:
     """Lets the time go by until what waits is due."""
-    await execute(calls, "UPDATE invitations SET due_at = 1 WHERE due_at IS NOT NULL")
+    await calls.node.execute("UPDATE invitations SET due_at = 1 WHERE due_at IS NOT NULL")
 
 
 async def recorded(calls: Calls, made: Membership, action: str) -> list[str]:
@@ -231,8 +223,8 @@ async def test_an_address_that_no_mail_can_go_to_is_given_up(
 async def test_who_has_no_address_any_more_is_given_up(mailing: Calls, mailbox: Mailbox) -> None:
     """A file invited them, and another gave their address away before the message went."""
     made, other = await invite(mailing), await invite(mailing)
-    await execute(mailing, "UPDATE memberships SET invited_as = NULL WHERE id = $1", made.id)
-    await execute(mailing, "UPDATE users SET email = NULL WHERE id = $1", made.user.id)
+    await mailing.node.execute("UPDATE memberships SET invited_as = NULL WHERE id = $1", made.id)
+    await mailing.node.execute("UPDATE users SET email = NULL WHERE id = $1", made.user.id)
     while await mailing.services.outbox.send_next():
         pass
     assert await delivery(mailing, made) is Delivery.FAILED
@@ -314,7 +306,7 @@ async def test_what_cannot_be_settled_is_said(mailing: Calls, mailbox: Mailbox) 
     with mailbox.held():
         sending = asyncio.create_task(until(mailing.services.outbox.send_next))
         await mailbox.met.acquire()
-        await execute(mailing, "UPDATE streams SET head = link WHERE id = $1", stream)
+        await mailing.node.execute("UPDATE streams SET head = link WHERE id = $1", stream)
     with pytest.raises(Refusal) as refused:
         await sending
     assert refused.value.faults[0].code.word == "trail_altered"
@@ -329,7 +321,7 @@ async def test_a_message_whose_seal_is_broken_is_given_up(mailing: Calls, mailbo
         "UPDATE invitations SET sealed_secret = (SELECT i.sealed_secret FROM invitations i "
         "WHERE i.membership_id = $1) WHERE membership_id = $2"
     )
-    await execute(mailing, swap, one.id, other.id)
+    await mailing.node.execute(swap, one.id, other.id)
     while await mailing.services.outbox.send_next():
         pass
     assert await delivery(mailing, one) is Delivery.SENT
@@ -342,7 +334,7 @@ async def test_a_message_whose_data_key_is_gone_is_given_up(
 ) -> None:
     made = await invite(mailing)
     gone = "DELETE FROM data_keys WHERE organization_id = $1"
-    await execute(mailing, gone, made.organization_id)
+    await mailing.node.execute(gone, made.organization_id)
     await until(mailing.services.outbox.send_next)
     assert await delivery(mailing, made) is Delivery.FAILED
     assert mailbox.messages == []
@@ -493,12 +485,12 @@ async def test_a_message_waits_while_the_trail_of_its_organization_does_not_hold
     made = await invite(mailing)
     database, stream = mailing.services.database, made.organization_id
     place = await Place.of(database, stream)
-    await execute(mailing, "UPDATE streams SET head = link WHERE id = $1", stream)
+    await mailing.node.execute("UPDATE streams SET head = link WHERE id = $1", stream)
     assert not await mailing.services.outbox.send_next()
     assert mailbox.messages == []
     assert await delivery(mailing, made) is Delivery.WAITING
     await place.put_back(database, stream)
-    await execute(mailing, "UPDATE invitations SET due_at = 0 WHERE due_at IS NOT NULL")
+    await mailing.node.execute("UPDATE invitations SET due_at = 0 WHERE due_at IS NOT NULL")
     await until(mailing.services.outbox.send_next)
     assert await delivery(mailing, made) is Delivery.SENT
 
@@ -508,7 +500,7 @@ async def test_a_message_waits_while_the_trail_of_its_organization_does_not_hold
 
 async def propose_one(calls: Calls) -> str:
     """A runner that the owner proposes; nothing else waits to be told."""
-    await execute(calls, "UPDATE runners SET notice_due_at = NULL")
+    await calls.node.execute("UPDATE runners SET notice_due_at = NULL")
     return await propose(calls.tenant)
 
 
@@ -567,8 +559,8 @@ async def test_owners_are_told_later_where_the_server_is_away_and_given_up_in_th
         assert due_at is not None
         assert tried == attempt
         now = mailing.services.database.now()
-        await execute(
-            mailing, "UPDATE runners SET notice_due_at = $1 WHERE id = $2", now, runner_id
+        await mailing.node.execute(
+            "UPDATE runners SET notice_due_at = $1 WHERE id = $2", now, runner_id
         )
     mailbox.says.clear()
     await until(mailing.services.outbox.send_next)
@@ -618,7 +610,7 @@ async def test_an_owner_who_is_told_again_beside_another_gets_the_same_message(
     job = Job.new(tenant)
     await job.deliver(await job.exchange())  # of which the receipt is no news to them
     again = "UPDATE runners SET notice_due_at = $1 WHERE id = $2"
-    await execute(mailing, again, mailing.services.database.now(), runner_id)
+    await mailing.node.execute(again, mailing.services.database.now(), runner_id)
     await until(mailing.services.outbox.send_next)
     first, second = mailbox.messages
     assert (second["To"], second["Message-ID"]) == (first["To"], first["Message-ID"])
@@ -628,7 +620,7 @@ async def test_what_has_waited_for_longer_than_a_day_is_no_news(
     mailing: Calls, mailbox: Mailbox
 ) -> None:
     runner_id = await propose_one(mailing)
-    await execute(mailing, "UPDATE runners SET notice_due_at = 1 WHERE id = $1", runner_id)
+    await mailing.node.execute("UPDATE runners SET notice_due_at = 1 WHERE id = $1", runner_id)
     await until(mailing.services.outbox.send_next)
     assert mailbox.messages == []
     assert await due_of(mailing, runner_id) == (None, 0)
@@ -639,8 +631,8 @@ async def test_an_approval_that_somebody_has_altered_is_none_to_owners(
 ) -> None:
     runner_id = await propose_one(mailing)
     await approve(mailing.tenant, runner_id)
-    await execute(
-        mailing, "UPDATE runners SET approval_mac = $2 WHERE id = $1", runner_id, bytes(32)
+    await mailing.node.execute(
+        "UPDATE runners SET approval_mac = $2 WHERE id = $1", runner_id, bytes(32)
     )
     await until(mailing.services.outbox.send_next)
     (message,) = mailbox.messages
@@ -652,8 +644,8 @@ async def test_an_owner_without_an_address_is_told_nothing(
 ) -> None:
     runner_id = await propose_one(mailing)
     owner = mailing.tenant.users["owner"]
-    await execute(
-        mailing, "UPDATE users SET email = NULL, email_folded = NULL WHERE id = $1", owner
+    await mailing.node.execute(
+        "UPDATE users SET email = NULL, email_folded = NULL WHERE id = $1", owner
     )
     await until(mailing.services.outbox.send_next)
     assert mailbox.messages == []
@@ -721,7 +713,7 @@ async def test_a_memo_is_tried_again_and_given_up_in_the_end(
     await put_memo(mailing)
     mailbox.says["RCPT"] = "451 come back later"
     for _ in range(GIVEN_UP_AFTER):
-        await execute(mailing, "UPDATE memos SET due_at = 1")
+        await mailing.node.execute("UPDATE memos SET due_at = 1")
         assert await mailing.services.outbox.send_next()
     assert await memos_left(mailing) == []
     assert mailbox.messages == []
@@ -745,7 +737,7 @@ async def test_a_memo_is_kept_for_a_day_where_there_is_no_mail(calls: Calls) -> 
         await calls.services.outbox.run()
     await calls.services.outbox.forget_stale()
     assert [row[0] for row in await memos_left(calls)] == [memo.id]
-    await execute(calls, "UPDATE memos SET due_at = due_at - $1", STALE_AFTER)
+    await calls.node.execute("UPDATE memos SET due_at = due_at - $1", STALE_AFTER)
     await calls.services.outbox.forget_stale()
     assert await memos_left(calls) == []
 
@@ -771,8 +763,10 @@ async def subjects_beside(
     """What is sent where a memo was altered and another comes after it."""
     bad = await put_memo(mailing)
     await put_memo(mailing)
-    await execute(mailing, "UPDATE memos SET due_at = 1, subject = 'altered' WHERE id = $1", bad.id)
-    await execute(mailing, f"UPDATE memos SET {column} = $1 WHERE id = $2", value, bad.id)
+    await mailing.node.execute(
+        "UPDATE memos SET due_at = 1, subject = 'altered' WHERE id = $1", bad.id
+    )
+    await mailing.node.execute(f"UPDATE memos SET {column} = $1 WHERE id = $2", value, bad.id)
     while await mailing.services.outbox.send_next():
         pass
     await mailing.services.outbox.forget_stale()
@@ -904,7 +898,7 @@ class Overtaken:
         self.writes += 1
         column = WAITING[self._table]
         claim = f"UPDATE {self._table} SET {column} = $1 WHERE {column} = 10"
-        await execute(self._calls, claim, self._until)
+        await self._calls.node.execute(claim, self._until)
         return await self._database.write(body)
 
     def __getattr__(self, name: str) -> object:
@@ -917,7 +911,7 @@ class Overtaken:
 async def test_only_what_is_due_is_claimed_and_what_another_node_has_claimed_is_its(
     mailing: Calls, mailbox: Mailbox, table: str, now: int, writes: int
 ) -> None:
-    await execute(mailing, "UPDATE runners SET notice_due_at = NULL")
+    await mailing.node.execute("UPDATE runners SET notice_due_at = NULL")
     match table:
         case "invitations":
             await invite(mailing)
@@ -926,7 +920,7 @@ async def test_only_what_is_due_is_claimed_and_what_another_node_has_claimed_is_
         case _:
             await put_memo(mailing)
     column = WAITING[table]
-    await execute(mailing, f"UPDATE {table} SET {column} = 10 WHERE {column} > 0")
+    await mailing.node.execute(f"UPDATE {table} SET {column} = 10 WHERE {column} > 0")
     sender, store = mailing.services.outbox, Overtaken(mailing, table)
     sender._clock = lambda: now
     sender._database = cast(Database, store)
@@ -940,7 +934,7 @@ async def test_news_is_told_although_another_node_has_claimed_what_was_old_befor
     mailing: Calls, mailbox: Mailbox
 ) -> None:
     await propose_one(mailing)
-    await execute(mailing, "UPDATE runners SET notice_due_at = 10 WHERE notice_due_at > 0")
+    await mailing.node.execute("UPDATE runners SET notice_due_at = 10 WHERE notice_due_at > 0")
     news = await propose(mailing.tenant, name="news")
     sender = mailing.services.outbox
     sender._database = cast(Database, Overtaken(mailing, "runners", until=LATEST))

@@ -4,8 +4,8 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -42,7 +42,7 @@ from teamvars.storage.engines import database_for
 from teamvars.storage.engines.postgres import PostgresDatabase
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
-from tests.storage.stores import fresh_postgres, fresh_sqlite
+from tests.storage.stores import fresh, fresh_postgres, fresh_sqlite
 from tests.support.deployment import Deployment, open_deployment, operator
 from tests.support.exchanging import job_in
 from tests.support.in_process import InProcess
@@ -330,20 +330,11 @@ class Large(NamedTuple):
     watched: Watched
 
 
-@contextmanager
-def own_store(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield fresh_sqlite(folder)
-        return
-    with fresh_postgres(request.getfixturevalue("postgres")) as url:
-        yield url
-
-
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 async def large(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Large]:
-    with own_store(request, tmp_path_factory.mktemp("large")) as url:
+    with fresh(request, tmp_path_factory.mktemp("large")) as url:
         async with open_deployment(url) as deployment:
             await deployment.services.database.write(load)
             if request.param == "postgres":

@@ -41,10 +41,12 @@ class Deployment:
         _, breaks = await self.services.audit.verify()
         return not breaks
 
+    async def execute(self, statement: str, *args: object) -> None:
+        """Runs a statement on the store behind the service's back."""
+        await self.services.database.write(lambda tx: tx.execute(statement, *args))
+
     async def alter(self, statement: str) -> Sequence[Row]:
-        """Runs a statement on the store behind the service's back, whatever refers to what it
-        changes; its rows.
-        """
+        """The same, whatever refers to what it changes; its rows."""
         if self.config.url.startswith("sqlite"):
             connection = apsw.Connection(self.config.url.removeprefix("sqlite:///"))
             rows = connection.execute(statement.format(bytes="BLOB")).fetchall()

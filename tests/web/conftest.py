@@ -1,6 +1,6 @@
 """What tests of the HTTP side may ask for besides."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,12 +10,14 @@ from structlog.testing import LogCapture
 from structlog.typing import EventDict
 
 from teamvars import logs
+from teamvars.services.code.checker import Limits, Process
 from teamvars.storage.database import Body, Transaction
 from teamvars.web.http import app
 from tests.support.deployment import Deployment
 from tests.support.observed_transaction import ObservedTransaction
 from tests.support.signing_in import providers as providers
 from tests.support.signing_in import scene as scene
+from tests.support.tenant import Tenant
 
 
 @pytest.fixture
@@ -45,3 +47,12 @@ def statements(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> list[
     monkeypatch.setattr(database, "read", counting(database.read))
     monkeypatch.setattr(database, "query", counting(database.query))
     return seen
+
+
+@pytest.fixture
+def hasty(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Code has a hundredth of the processor time that it else has."""
+    process = Process(Limits(processor_seconds=0.02))
+    monkeypatch.setattr(tenant.deployment.services.code, "_process", process)
+    yield
+    process.end()

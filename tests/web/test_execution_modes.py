@@ -5,7 +5,6 @@ from typing import Any
 import httpx
 import pytest
 
-from teamvars.storage.database import Transaction
 from tests.support.tenant import Tenant, faults
 from tests.web.test_workspaces import all_path, create
 
@@ -101,11 +100,8 @@ async def test_a_damaged_default_is_the_one_of_a_new_organization(
 ) -> None:
     await create(tenant, name="follows")
 
-    async def break_it(tx: Transaction) -> None:
-        sql = "UPDATE organizations SET settings = $1 WHERE name = $2"
-        await tx.execute(sql, stored, tenant.organization)
-
-    await tenant.deployment.services.database.write(break_it)
+    sql = "UPDATE organizations SET settings = $1 WHERE name = $2"
+    await tenant.deployment.execute(sql, stored, tenant.organization)
     assert await mode_of(tenant, "follows") == ("remote", False)
     organization = await tenant.call("owner", "GET", f"/organizations/{tenant.organization}")
     assert organization.json()["data"]["attributes"]["default-execution-mode"] == "remote"

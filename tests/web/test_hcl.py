@@ -1,12 +1,11 @@
 """Values that are configuration-language code: contract §4, on both engines."""
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from teamvars.services.code.checker import Limits, Process
+from teamvars.services.code.checker import Process
 from tests.support.tenant import Tenant, faults, variable_document
 
 BROKEN = "{\n  a = 1\n  b = = 2\n}"
@@ -14,15 +13,6 @@ SYNTAX = "hcl_syntax"
 COMPLEX = ("422", "too_complex", "/data/attributes/value")
 LONG = "[" + "1," * 30_000 + "]"
 EIGHT = "[1,1,1,1,1,1,1,1]"
-
-
-@pytest.fixture
-def hasty(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Code has a hundredth of the processor time that it else has."""
-    process = Process(Limits(processor_seconds=0.02))
-    monkeypatch.setattr(tenant.deployment.services.code, "_process", process)
-    yield
-    process.end()
 
 
 async def create(tenant: Tenant, who: str = "writer", **attributes: Any) -> Any:

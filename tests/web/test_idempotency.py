@@ -66,10 +66,6 @@ async def held(tenant: Tenant, column: str = "count(*)") -> int:
     return await tenant.deployment.services.database.read(body)
 
 
-async def execute(tenant: Tenant, sql: str, *args: object) -> None:
-    await tenant.deployment.services.database.write(lambda tx: tx.execute(sql, *args))
-
-
 # The first answer again
 
 
@@ -501,7 +497,7 @@ async def test_a_record_that_has_expired_is_none(tenant: Tenant) -> None:
     assert (await tenant.call("owner", "POST", path, token(), key)).status_code == 201
     await fill(tenant, idempotency.MAX_RECORDS, expires_in=-1)
     expire = "UPDATE idempotency_records SET expires_at = $1 WHERE principal = $2"
-    await execute(tenant, expire, wiring.clock(), tenant.users["owner"])
+    await tenant.deployment.execute(expire, wiring.clock(), tenant.users["owner"])
     assert (await tenant.call("owner", "POST", path, token("two"), key)).status_code == 201
     again = await tenant.call("owner", "POST", path, token("two"), key)
     assert faults(again) == [("409", "already_made", None)]
@@ -537,7 +533,7 @@ async def test_an_answer_that_was_altered_or_moved_does_not_open(tenant: Tenant)
         swap = swap.replace("max(answer)", "answer").replace(
             "principal = $1)", "principal = $1 ORDER BY name LIMIT 1)"
         )
-    await execute(tenant, swap, tenant.users["owner"])
+    await tenant.deployment.execute(swap, tenant.users["owner"])
     statuses = [
         (await tenant.call("owner", "POST", teams_path(tenant), team(f"team-{n}"), key)).status_code
         for n, key in enumerate(keys)
@@ -640,7 +636,7 @@ async def test_after_a_rollback_the_repeat_is_the_first(tenant: Tenant) -> None:
     key, path = keyed(new_key()), tokens_path(tenant)
     await fill(tenant, idempotency.MAX_RECORDS)
     assert (await tenant.call("owner", "POST", path, token(), key)).status_code == 429
-    await execute(tenant, "DELETE FROM idempotency_records")
+    await tenant.deployment.execute("DELETE FROM idempotency_records")
     assert (await tenant.call("owner", "POST", path, token(), key)).status_code == 201
     listed = (await tenant.call("owner", "GET", path)).json()["data"]
     assert [one["attributes"]["description"] for one in listed].count("mine") == 1

@@ -7,7 +7,6 @@ from uuid import uuid4
 import pytest
 
 from teamvars.domain.organizations import SETTINGS
-from teamvars.storage.database import Transaction
 from tests.support.tenant import Tenant, faults
 from tests.web.dialects import terraform
 
@@ -190,11 +189,8 @@ async def test_it_is_put_as_it_is_patched_where_clients_do_so(tenant: Tenant) ->
 async def test_stored_settings_that_cannot_be_read_hide_no_organization(
     tenant: Tenant, stored: str
 ) -> None:
-    async def break_it(tx: Transaction) -> None:
-        sql = "UPDATE organizations SET settings = $1 WHERE name = $2"
-        await tx.execute(sql, stored, tenant.organization)
-
-    await tenant.deployment.services.database.write(break_it)
+    sql = "UPDATE organizations SET settings = $1 WHERE name = $2"
+    await tenant.deployment.execute(sql, stored, tenant.organization)
     assert (await shown(tenant))["stacks-enabled"] is False
     answer = await tenant.call("owner", "PATCH", its_path(tenant), said(**KEPT))
     assert KEPT.items() <= answer.json()["data"]["attributes"].items()

@@ -1,12 +1,11 @@
 """Reading files of variables: contract §4, on both engines."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from teamvars.services.code.checker import Limits, Process
+from teamvars.services.code.checker import Process
 from teamvars.services.parsed_files import MAX_CONTENT_BYTES
 from teamvars.variable_files import MAX_NAMES
 from tests.support.engines import ON_SQLITE
@@ -32,15 +31,6 @@ async def read(tenant: Tenant, file_format: str, content: str) -> Any:
     answer = await parse(tenant, file_format, content)
     assert answer.status_code == 200, answer.text
     return answer.json()["data"]["attributes"]
-
-
-@pytest.fixture
-def hasty(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Code has a hundredth of the processor time that it else has."""
-    process = Process(Limits(processor_seconds=0.02))
-    monkeypatch.setattr(tenant.deployment.services.code, "_process", process)
-    yield
-    process.end()
 
 
 async def test_a_file_is_read_and_nothing_of_it_is_stored_or_recorded(tenant: Tenant) -> None:

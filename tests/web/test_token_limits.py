@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from teamvars.storage.database import Body, Transaction
+from teamvars.storage.database import Body
 from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults
 from tests.web.test_tokens import (
@@ -212,11 +212,8 @@ async def test_limits_count_where_nobody_can_read_whether_they_do(
 ) -> None:
     await limit(tenant, team=DAY_MS)
 
-    async def break_it(tx: Transaction) -> None:
-        sql = "UPDATE organizations SET settings = $1 WHERE name = $2"
-        await tx.execute(sql, stored, tenant.organization)
-
-    await tenant.deployment.services.database.write(break_it)
+    sql = "UPDATE organizations SET settings = $1 WHERE name = $2"
+    await tenant.deployment.execute(sql, stored, tenant.organization)
     assert lives(await made(tenant, "owner", team_path(tenant))) == timedelta(days=1)
     later = await tenant.call("owner", "POST", team_path(tenant), ending("2999-01-01T00:00:00Z"))
     assert faults(later) == [("422", "invalid_value", "/data/attributes/expired-at")]
