@@ -2,24 +2,19 @@
 organization.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from teamvars.decisions.workspaces import WorkspaceView
 from teamvars.domain.access import ProjectAccess
-from teamvars.domain.pages import Paged
-from teamvars.domain.tags import TagChange, TagsDraft, TagSearch
+from teamvars.domain.tags import Binding, TagChange, TagsDraft, TagSearch
 from teamvars.services.tags import Tags
-from teamvars.web.http.idempotency import changed
 from teamvars.web.http.parameters import PART, Parameter, text_of
 from teamvars.web.http.reader import ids_draft
 from teamvars.web.http.request import Request
 from teamvars.web.http.resources import Operations, Work
-from teamvars.web.http.routes import RequestBody, Route
-from teamvars.web.http.sending import Response
+from teamvars.web.http.routes import Route
 from teamvars.web.tag_documents import (
     BINDING,
     EFFECTIVE,
@@ -41,46 +36,44 @@ _NAME = Parameter("name", "As `q`.")
 _NOT_OF = Parameter("filter[exclude][taggable][id]", "A workspace whose own tags are left out.")
 
 
-class _Kind(msgspec.Struct, frozen=True):
-    """A document of several items, all or none of which a change concerns, and how it is read."""
-
-    takes: RequestBody
-    draft: Callable[[object], Any]
-
-
-_OF_NAMES = _Kind(TAKES_NAMES, names_draft)
-_OF_BINDINGS = _Kind(TAKES_BINDINGS, bindings_draft)
-_OF_IDS = _Kind(TAKES_IDS, partial(ids_draft, type_=TAG.type))
-_OF_WORKSPACES = _Kind(TAKES_WORKSPACES, partial(ids_draft, type_="workspaces"))
+_OF_NAMES: dict[str, Any] = {"takes": TAKES_NAMES, "draft": names_draft}
+"""A document of several items, all or none of which a change concerns, and how it is read."""
+_OF_BINDINGS: dict[str, Any] = {"takes": TAKES_BINDINGS, "draft": bindings_draft}
+_OF_IDS: dict[str, Any] = {"takes": TAKES_IDS, "draft": partial(ids_draft, type_=TAG.type)}
+_OF_WORKSPACES: dict[str, Any] = {
+    "takes": TAKES_WORKSPACES,
+    "draft": partial(ids_draft, type_="workspaces"),
+}
 
 
 def routes(tags: Tags) -> list[Route]:
     """One row an operation."""
-    add, remove = (partial(tags.change, how=how) for how in (TagChange.ADD, TagChange.REMOVE))
+    do = Operations(TAG)
     return [
-        Operations(TAG).lists(
+        do.lists(
             _OF_ORGANIZATION,
             "List the tags of the workspaces that the caller sees, by name.",
             tags.list,
             asks=_search,
             reads=(PART, _NOT_OF),
         ),
-        _change(
-            f"DELETE {_OF_ORGANIZATION}",
-            _OF_IDS,
+        do.deletes(
+            _OF_ORGANIZATION,
+            "Take tags from all workspaces of an organization, all or none.",
             tags.delete,
             name="deleteTags",
-            text="Take tags from all workspaces of an organization, all or none.",
+            **_OF_IDS,
         ),
-        _change(
-            f"POST {_OF_TAG}",
-            _OF_WORKSPACES,
+        do.acts(
+            _OF_TAG,
+            "Give a tag to more workspaces, all or none.",
             tags.add_workspaces,
-            name="addTagWorkspaces",
-            text="Give a tag to more workspaces, all or none.",
+            status=204,
             may_forbid=False,
+            name="addTagWorkspaces",
+            **_OF_WORKSPACES,
         ),
-        *_of_names(tags, add, remove),
+        *_of_names(tags),
         *_of_bindings("workspace", _WORKSPACE, (tags.bindings, tags.effective), tags.change, ""),
         *_of_bindings(
             "project", _PROJECT, (tags.of_project, tags.of_project), tags.retag_project, "Project"
@@ -88,9 +81,10 @@ def routes(tags: Tags) -> list[Route]:
     ]
 
 
-def _of_names(tags: Tags, add: Callable[..., Any], remove: Callable[..., Any]) -> list[Route]:
+def _of_names(tags: Tags) -> list[Route]:
+    do = Operations(TAG)
     return [
-        Operations(TAG).lists(
+        do.lists(
             _NAMES,
             "List the tags of a workspace, by name.",
             tags.names,
@@ -98,19 +92,20 @@ def _of_names(tags: Tags, add: Callable[..., Any], remove: Callable[..., Any]) -
             reads=(PART, _NAME),
             name="listWorkspaceTags",
         ),
-        _change(
-            f"POST {_NAMES}",
-            _OF_NAMES,
-            add,
+        do.acts(
+            _NAMES,
+            "Add tags to a workspace, all or none.",
+            partial(tags.change, how=TagChange.ADD),
+            status=204,
             name="addWorkspaceTags",
-            text="Add tags to a workspace, all or none.",
+            **_OF_NAMES,
         ),
-        _change(
-            f"DELETE {_NAMES}",
-            _OF_NAMES,
-            remove,
+        do.deletes(
+            _NAMES,
+            "Remove tags from a workspace, all or none.",
+            partial(tags.change, how=TagChange.REMOVE),
             name="removeWorkspaceTags",
-            text="Remove tags from a workspace, all or none.",
+            **_OF_NAMES,
         ),
     ]
 
@@ -121,10 +116,14 @@ def _of_bindings(noun: str, path: str, lists: Sequence[Work], change: Work, of: 
     add, put = (partial(change, how=how) for how in (TagChange.ADD, TagChange.REPLACE))
     text = f"List the keys of a {noun} with their values."
     linked = f"{path}/relationships/tag-bindings"
-    bindings = Operations(BINDING)
+    do = Operations(BINDING)
+
+    async def add_and_list(*asked: Any) -> Sequence[Binding]:
+        return _in_order(await add(*asked), asked[-1])
+
     return [
-        bindings.lists(f"{path}/tag-bindings", text, own, whole=True, name=f"list{of}TagBindings"),
-        bindings.lists(linked, text, own, whole=True, name=f"listLinked{of}TagBindings"),
+        do.lists(f"{path}/tag-bindings", text, own, whole=True, name=f"list{of}TagBindings"),
+        do.lists(linked, text, own, whole=True, name=f"listLinked{of}TagBindings"),
         Operations(EFFECTIVE).lists(
             f"{path}/effective-tag-bindings",
             f"List the bindings that count in a {noun}.",
@@ -132,54 +131,37 @@ def _of_bindings(noun: str, path: str, lists: Sequence[Work], change: Work, of: 
             whole=True,
             name=f"listEffective{of}TagBindings",
         ),
-        _change(
-            f"PATCH {path}/tag-bindings",
-            _OF_BINDINGS,
-            add,
+        do.updates(
+            f"{path}/tag-bindings",
+            f"Set keys of a {noun}; others stay.",
+            add_and_list,
+            whole=True,
             name=f"update{of}TagBindings",
-            text=f"Set keys of a {noun}; others stay.",
-            responses={200: BINDING.page},
+            **_OF_BINDINGS,
         ),
-        _change(
-            f"POST {linked}",
-            _OF_BINDINGS,
+        do.acts(
+            linked,
+            f"Set keys of a {noun}; others stay.",
             add,
+            status=204,
             name=f"add{of}TagBindings",
-            text=f"Set keys of a {noun}; others stay.",
+            **_OF_BINDINGS,
         ),
-        _change(
-            f"PATCH {linked}",
-            _OF_BINDINGS,
+        do.updates(
+            linked,
+            f"Set the keys of a {noun}; others go.",
             put,
+            status=204,
             name=f"replace{of}TagBindings",
-            text=f"Set the keys of a {noun}; others go.",
+            **_OF_BINDINGS,
         ),
     ]
 
 
-def _change(operation: str, kind: _Kind, work: Callable[..., Awaitable[Any]], **said: Any) -> Route:
-    """A change whose response has no document, unless it has all bindings there are then."""
-    responses = said.pop("responses", {204: None})
-    method, path = operation.split()
-
-    async def handle(request: Request) -> Response:
-        draft = kind.draft(request.document)
-        asked = work(request.require_caller(), *request.parameters.values(), draft)
-
-        def render(found: Any) -> Response:
-            return Response(204) if 204 in responses else _as_list(found, draft)
-
-        return await changed(request, asked, render)
-
-    more = {"keyed": method != "DELETE", "may_forbid": True, "tag": TAG.tag, **said}
-    return Route(method, path, handle, responses, kind.takes, **more)
-
-
-def _as_list(view: WorkspaceView | ProjectAccess, said: TagsDraft) -> Response:
+def _in_order(view: WorkspaceView | ProjectAccess, said: TagsDraft) -> Sequence[Binding]:
     """All bindings, first those that the request says, as clients take them for theirs."""
     place = {one.key: number for number, one in enumerate(said.bindings or ())}
-    found = sorted(view.own_bindings, key=lambda one: place.get(one.key, len(place)))
-    return Response.document(200, BINDING.listing(Paged(found, len(found))))
+    return sorted(view.own_bindings, key=lambda one: place.get(one.key, len(place)))
 
 
 def _search(request: Request) -> tuple[str, TagSearch]:

@@ -2,7 +2,7 @@
 and its teams may live: token TTL policies, to clients.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Literal
 
@@ -37,7 +37,6 @@ from teamvars.domain.tokens import (
 from teamvars.services.sign_ins import SignIns
 from teamvars.services.tokens import TokenLimits, Tokens
 from teamvars.web.examples import IDS
-from teamvars.web.http.idempotency import changed
 from teamvars.web.http.parameters import Parameter, text_of, words_of
 from teamvars.web.http.reader import Reader, ids_draft
 from teamvars.web.http.request import Request
@@ -54,7 +53,6 @@ from teamvars.web.http.resource_objects import (
 )
 from teamvars.web.http.resources import Found, Operations, Resource
 from teamvars.web.http.routes import RequestBody, Route
-from teamvars.web.http.sending import Response
 
 _OF_ORGANIZATION = "/api/v2/organizations/{organization}/authentication-token"
 _OF_TEAM = "/api/v2/teams/{team_id}/authentication-token"
@@ -399,42 +397,29 @@ _LIMITS_BODY = RequestBody(
 
 def limit_routes(limits: TokenLimits) -> list[Route]:
     """One row an operation."""
-
-    async def put(request: Request) -> Response:
-        """Set how long tokens may live; those that live longer are shortened at once."""
-        caller, organization = request.require_caller(), request.parameters["organization"]
-        return await changed(
-            request, limits.put(caller, organization, _limits_draft(request)), _listed_limits
-        )
-
+    do = Operations(LIMIT)
     return [
-        Operations(LIMIT).lists(
+        do.lists(
             _LIMITS,
             "List how long tokens of an organization and its teams may live.",
             limits.page,
             whole=True,
             may_forbid=True,
         ),
-        Route(
-            "PATCH",
+        do.updates(
             _LIMITS,
-            put,
-            {200: LIMIT.page},
+            "Set how long tokens may live; those that live longer are shortened at once.",
+            limits.put,
             _LIMITS_BODY,
-            keyed=True,
-            may_forbid=True,
+            draft=_limits_draft,
+            whole=True,
             name="updateTokenLimits",
-            tag=LIMIT.tag,
         ),
     ]
 
 
-def _listed_limits(found: Sequence[TokenLimit]) -> Response:
-    return Response.document(200, LIMIT.listing(Paged(found, len(found))))
-
-
-def _limits_draft(request: Request) -> LimitsDraft:
-    read, at = Reader(request.document), f"/data/attributes/{_ITEMS}"
+def _limits_draft(document: object) -> LimitsDraft:
+    read, at = Reader(document), f"/data/attributes/{_ITEMS}"
     items = read.member(read.attributes(LIMIT.type), _ITEMS, list, "/data/attributes")
     said = []
     for n, item in enumerate(read.at_most(MAX_ITEMS, items or [], at)):

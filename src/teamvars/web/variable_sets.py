@@ -24,7 +24,6 @@ from teamvars.domain.variable_sets import (
 )
 from teamvars.services.variable_sets import VariableSets
 from teamvars.web.examples import IDS, NEW_NAME
-from teamvars.web.http.idempotency import changed
 from teamvars.web.http.parameters import FLAG, PART, Parameter, requested_flag, text_of
 from teamvars.web.http.reader import Reader, ids_or_dry_run
 from teamvars.web.http.request import Request
@@ -45,7 +44,6 @@ from teamvars.web.http.resource_objects import (
 )
 from teamvars.web.http.resources import Found, Operations, Relations, Resource
 from teamvars.web.http.routes import RequestBody, Route
-from teamvars.web.http.sending import Response
 from teamvars.web.organizations import owner
 from teamvars.web.projects import IncludedProject, IncludedProjectAttributes
 from teamvars.web.variables.documents import EffectOnWorkspace, effect_rows
@@ -351,31 +349,23 @@ _OPERATIONS: Mapping[tuple[Attaching, TargetKind], str] = {
 
 
 def _attaching(sets: VariableSets, how: Attaching, kind: TargetKind) -> Route:
-    async def handle(request: Request) -> Response:
-        named, dry_run = ids_or_dry_run(request.document, kind)
-        draft = TargetsDraft(named.ids, named.faults, kind, dry_run)
-        asked = request.require_caller(), request.parameters["varset_id"], draft
-        return await changed(request, sets.attach(*asked, how), _attached_or_foreseen)
-
     is_added = how is Attaching.ADD
-    return Route(
-        "POST" if is_added else "DELETE",
+    return Operations(EFFECTS).updates(
         f"{_ONE}/relationships/{kind}",
-        handle,
-        {200: EFFECTS.one, 204: None},
+        f"{'Attach a set to' if is_added else 'Detach a set from'} {kind}, all or none.",
+        partial(sets.attach, how=how),
         _BODIES[kind],
+        method="POST" if is_added else "DELETE",
+        draft=partial(_targets, kind=kind),
         keyed=is_added,
-        may_forbid=True,
+        responses={200: EFFECTS.one, 204: None},
         name=_OPERATIONS[how, kind],
-        text=f"{'Attach a set to' if is_added else 'Detach a set from'} {kind}, all or none.",
-        tag=VARIABLE_SET.tag,
     )
 
 
-def _attached_or_foreseen(foreseen: Effects | None) -> Response:
-    if foreseen is None:
-        return Response(204)
-    return Response.document(200, EFFECTS.document(foreseen))
+def _targets(document: object, kind: TargetKind) -> TargetsDraft:
+    named, dry_run = ids_or_dry_run(document, kind)
+    return TargetsDraft(named.ids, named.faults, kind, dry_run)
 
 
 def _found(found: Paged[SetView] | SetView, includes: frozenset[str]) -> Found[SetView]:

@@ -240,7 +240,8 @@ class Operations(Generic[T]):
     is another thing, knowing what to include where something can be; work that has to know
     whether anything is to be included `expands` that: its keyword. Of what a change returns `made`
     makes the id that a repeat is told in its place. Its document may have types `also`; None: none.
-    Where it takes something else than one such resource, `draft` reads that.
+    Where it takes something else than one such resource, `draft` reads that. With the status 204,
+    or where its work returns None, it shows nothing; what is `whole` is all of a list.
     """
 
     def __init__(self, resource: Resource[T]) -> None:
@@ -299,7 +300,7 @@ class Operations(Generic[T]):
         return self._changes(method, path, text, work, **said)
 
     def acts(self, path: str, text: str, work: Work, **more: Any) -> Route:
-        """Does something else to one; with the status 204 it shows nothing."""
+        """Does something else to one."""
         return self._changes("POST", path, text, work, **more)
 
     def deletes(self, path: str, text: str, work: Work, **more: Any) -> Route:
@@ -309,20 +310,27 @@ class Operations(Generic[T]):
 
     def _changes(self, method: str, path: str, text: str, work: Work, **more: Any) -> Route:
         status, made = more.pop("status", 200), more.pop("made", None)
+        whole = more.pop("whole", False)
         asks, shows = more.pop("asks", _asks), more.pop("shows", _as_found)
         known = self._resource.new_draft if method == "POST" else self._resource.changed_draft
         draft = more.pop("draft", partial(known, also=more.pop("also", ())))
         drafts = (draft,) if "takes" in more else ()
 
         def render(found: Any) -> Response:
-            return Response(204) if status == 204 else self._response(status, shows(found))
+            if status == 204 or found is None:
+                return Response(204)
+            if whole:
+                listing = self._resource.listing(Paged(found, len(found)))
+                return Response.document(status, listing)
+            return self._response(status, shows(found))
 
         async def handle(request: Request) -> Response:
             said = (draft(request.document) for draft in drafts)
             asked = work(request.require_caller(), *asks(request), *said)
             return await changed(request, asked, render, made=made)
 
-        responses = {status: None if status == 204 else self._resource.one}
+        shown = self._resource.page if whole else self._resource.one
+        responses = {status: None if status == 204 else shown}
         said = {"keyed": True, "may_forbid": True, "responses": responses, **more}
         return self._route(method, path, text, handle, **said)
 
