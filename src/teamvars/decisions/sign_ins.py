@@ -221,12 +221,12 @@ def link_own(found: Found, provider: Provider, person: Person, fresh_id: str) ->
     return _link(found, linkable(found, provider), person, fresh_id)
 
 
-def calling(found: Found) -> User:
-    """The user who calls. Refuses: unauthenticated; forbidden to teams and organizations."""
+def calling(found: Found, detail: str = "Only users are linked with accounts.") -> User:
+    """The user who calls. Refuses: unauthenticated; with that detail teams and organizations."""
     actor = found.of(WhoCalls())
     user = found.of(UserWithId(actor.id)) if actor.kind == "user" else None
     if user is None:
-        raise forbidden("Only users are linked with accounts.")
+        raise forbidden(detail)
     return user
 
 

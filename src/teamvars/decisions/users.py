@@ -23,8 +23,6 @@ from teamvars.decisions.needs import (
     TokensIssued,
     Unclaimed,
     UserMeant,
-    UserWithId,
-    WhoCalls,
 )
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import NAME_TAKEN, Code, Fault, Refusal, forbidden, refuse_all
@@ -56,9 +54,8 @@ def site_admin(found: Found, detail: str) -> User:
     """The user who calls. Refuses with that detail teams, organizations and users who are not site
     admins, and tokens that have rights in some organizations alone.
     """
-    actor = found.of(WhoCalls())
-    user = found.of(UserWithId(actor.id)) if actor.kind == "user" else None
-    if user is None or not user.site_admin or found.caller.reach is not None:
+    user = sign_ins.calling(found, detail)
+    if not user.site_admin or found.caller.reach is not None:
         raise forbidden(detail)
     return user
 
