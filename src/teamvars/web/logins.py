@@ -5,7 +5,6 @@ no other page can ask it, and none can have it in a frame.
 """
 
 import re
-from collections.abc import Mapping
 from html import escape
 from typing import Annotated
 from urllib.parse import urlencode
@@ -32,11 +31,10 @@ from teamvars.services.logins import POLL_SECONDS, Asked, Logins
 from teamvars.web import oauth
 from teamvars.web.http import pages
 from teamvars.web.http.addresses import counted_address
-from teamvars.web.http.negotiation import JSON
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Attribute, Time, timestamp
 from teamvars.web.http.resources import Operations, Resource
-from teamvars.web.http.routes import Handler, OwnErrors, RequestBody, Route
+from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import FRESH, Response
 
 AUTHORIZE = "/oauth/authorize"
@@ -104,7 +102,6 @@ _FIXED = {"response_type": "code", "client_id": CLIENT, "code_challenge_method":
 _TOLD = ("code_challenge", "redirect_uri", "state", "host", "expires_in")
 _FORM_BYTES = 4096
 """More than any of these says."""
-_REFUSES = (400, 408, 413, 415, 429, 503)
 _ENDS_BY_ITSELF = Fault(
     Code.UNSUPPORTED_TOKEN_TYPE, "A token of a job ends by itself: nobody revokes one alone."
 )
@@ -173,9 +170,11 @@ def _for_programs(logins: Logins) -> list[Route]:
         await logins.revoke(caller)
         return Response(200, b"", FRESH)
 
+    device = _form(DeviceForm, client_id=CLIENT, host="build-7")
+    revocation = _form(RevocationForm, token="a token")
     return [
-        _form("/oauth/device_authorization", begin, DeviceForm, DeviceAnswer, "beginLogin"),
-        _form("/oauth/revoke", revoke, RevocationForm, None, "revokeToken"),
+        oauth.route("/oauth/device_authorization", begin, device, DeviceAnswer, name="beginLogin"),
+        oauth.route("/oauth/revoke", revoke, revocation, None, name="revokeToken"),
     ]
 
 
@@ -210,29 +209,8 @@ def _for_the_console(logins: Logins) -> list[Route]:
     ]
 
 
-def _form(
-    path: str, handler: Handler, takes: type[Struct], answer: type | None, name: str
-) -> Route:
-    """One that takes a form, and speaks OAuth."""
-    return Route(
-        "POST",
-        path,
-        handler,
-        {200: answer},
-        takes=RequestBody(takes, _FORMS[takes], is_form=True, max_bytes=_FORM_BYTES),
-        errors=OwnErrors(oauth.TokenError, oauth.refused),
-        refuses=_REFUSES,
-        media_type=JSON,
-        public=True,
-        name=name,
-        tag=LOGIN.tag,
-    )
-
-
-_FORMS: Mapping[type[Struct], Mapping[str, str]] = {
-    DeviceForm: {"client_id": CLIENT, "host": "build-7"},
-    RevocationForm: {"token": "a token"},
-}
+def _form(type_: type[Struct], **example: str) -> RequestBody:
+    return RequestBody(type_, example, is_form=True, max_bytes=_FORM_BYTES)
 
 
 def _asked(request: Request) -> Asked:

@@ -6,7 +6,7 @@ Nothing here is JSON:API: the body is a form, and refusals are those of RFC 6749
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -28,7 +28,7 @@ from teamvars.web.examples import IDS
 from teamvars.web.http.negotiation import JSON
 from teamvars.web.http.parameters import MAX_FORM_BYTES
 from teamvars.web.http.request import Request
-from teamvars.web.http.routes import Check, OwnErrors, RequestBody, Route
+from teamvars.web.http.routes import Check, Handler, OwnErrors, RequestBody, Route
 from teamvars.web.http.sending import FRESH, Response
 
 PATH = "/oauth/token"
@@ -130,21 +130,26 @@ def routes(deliveries: Deliveries, logins: Logins) -> list[Route]:
         about = issued.runner_id, issued.version, ACCESS_TOKEN_TYPE
         return document(TokenAnswer(issued.token, issued.expires_in, *about))
 
-    return [
-        Route(
-            "POST",
-            PATH,
-            exchange,
-            {200: TokenAnswer},
-            takes=RequestBody(TokenForm, _EXAMPLE, is_form=True, max_bytes=MAX_FORM_BYTES),
-            errors=OwnErrors(TokenError, refused),
-            refuses=(400, 408, 413, 415, 429, 503),
-            media_type=JSON,
-            public=True,
-            proves=prove,
-            name="exchangeToken",
-        )
-    ]
+    takes = RequestBody(TokenForm, _EXAMPLE, is_form=True, max_bytes=MAX_FORM_BYTES)
+    return [route(PATH, exchange, takes, TokenAnswer, proves=prove, name="exchangeToken")]
+
+
+def route(
+    path: str, handler: Handler, takes: RequestBody, answer: type | None, **more: Any
+) -> Route:
+    """An operation that takes a form, and speaks OAuth."""
+    return Route(
+        "POST",
+        path,
+        handler,
+        {200: answer},
+        takes,
+        errors=OwnErrors(TokenError, refused),
+        refuses=(400, 408, 413, 415, 429, 503),
+        media_type=JSON,
+        public=True,
+        **more,
+    )
 
 
 def document(answer: msgspec.Struct) -> Response:
