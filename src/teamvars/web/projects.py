@@ -18,7 +18,6 @@ from teamvars.domain.workspaces import default_mode
 from teamvars.services.projects import Projects
 from teamvars.web.client_settings import read_values, setting_attribute
 from teamvars.web.examples import IDS, NEW_NAME
-from teamvars.web.http.idempotency import changed
 from teamvars.web.http.parameters import BY_NAME, NAMES, PART, text_of, words_of
 from teamvars.web.http.reader import ids_or_dry_run
 from teamvars.web.http.request import Request
@@ -264,28 +263,17 @@ def routes(projects: Projects) -> list[Route]:
             projects.delete,
             refuses=(409, 422),
         ),
-        _move(projects),
+        do.acts(
+            _LINKED,
+            "Put workspaces into a project, all or none, or see who would gain and lose access.",
+            projects.move,
+            takes=_MOVED,
+            draft=_moving,
+            renders=_foreseen,
+            responses={200: ForeseenDocument, 204: None},
+            name="moveWorkspaces",
+        ),
     ]
-
-
-def _move(projects: Projects) -> Route:
-    async def handle(request: Request) -> Response:
-        """Put workspaces into a project, all or none, or see who would gain and lose access."""
-        caller, project_id = request.require_caller(), request.parameters["project_id"]
-        work = projects.move(caller, project_id, _moving(request.document))
-        return await changed(request, work, _moved_or_foreseen)
-
-    return Route(
-        "POST",
-        _LINKED,
-        handle,
-        {200: ForeseenDocument, 204: None},
-        _MOVED,
-        tag=PROJECT.tag,
-        keyed=True,
-        may_forbid=True,
-        name="moveWorkspaces",
-    )
 
 
 def _moving(document: object) -> MoveDraft:
@@ -293,9 +281,7 @@ def _moving(document: object) -> MoveDraft:
     return MoveDraft(draft.ids, draft.faults, dry_run)
 
 
-def _moved_or_foreseen(foreseen: Foreseen | None) -> Response:
-    if foreseen is None:
-        return Response(204)
+def _foreseen(foreseen: Foreseen) -> Response:
     data = [
         AccessChangeResource(
             one.team.id,

@@ -241,7 +241,8 @@ class Operations(Generic[T]):
     whether anything is to be included `expands` that: its keyword. Of what a change returns `made`
     makes the id that a repeat is told in its place. Its document may have types `also`; None: none.
     Where it takes something else than one such resource, `draft` reads that. With the status 204,
-    or where its work returns None, it shows nothing; what is `whole` is all of a list.
+    or where its work returns None, it shows nothing; what is `whole` is all of a list. Where a
+    change shows a document of its own, `renders` makes that response.
     """
 
     def __init__(self, resource: Resource[T]) -> None:
@@ -310,7 +311,7 @@ class Operations(Generic[T]):
 
     def _changes(self, method: str, path: str, text: str, work: Work, **more: Any) -> Route:
         status, made = more.pop("status", 200), more.pop("made", None)
-        whole = more.pop("whole", False)
+        whole, renders = more.pop("whole", False), more.pop("renders", None)
         asks, shows = more.pop("asks", _asks), more.pop("shows", _as_found)
         known = self._resource.new_draft if method == "POST" else self._resource.changed_draft
         draft = more.pop("draft", partial(known, also=more.pop("also", ())))
@@ -319,6 +320,8 @@ class Operations(Generic[T]):
         def render(found: Any) -> Response:
             if status == 204 or found is None:
                 return Response(204)
+            if renders is not None:
+                return cast(Response, renders(found))
             if whole:
                 listing = self._resource.listing(Paged(found, len(found)))
                 return Response.document(status, listing)
