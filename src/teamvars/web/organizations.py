@@ -228,13 +228,6 @@ def routes(organizations: Organizations, dialect: Dialect) -> list[Route]:
     async def delete(caller: Caller, name: str, force: bool) -> None:
         await organizations.delete(caller, name, force=force)
 
-    async def entitlements(request: Request) -> Response:
-        """Say what an organization can be used for."""
-        found = await organizations.read(
-            request.require_caller(), request.parameters["organization"]
-        )
-        return Response.document(200, _ENTITLEMENT_SET.of(found))
-
     puts = [
         do.updates(
             _ONE,
@@ -275,12 +268,12 @@ def routes(organizations: Organizations, dialect: Dialect) -> list[Route]:
             reads=(_FORCE,),
             refuses=(409,),
         ),
-        Route(
-            "GET",
+        do.reads(
             f"{_ONE}/entitlement-set",
-            entitlements,
-            {200: _ENTITLEMENT_SET.type},
-            tag=ORGANIZATION.tag,
+            "Say what an organization can be used for.",
+            organizations.read,
+            renders=lambda found: Response.document(200, _ENTITLEMENT_SET.of(found)),
+            responses={200: _ENTITLEMENT_SET.type},
             name="readEntitlements",
         ),
     ]

@@ -27,7 +27,6 @@ from teamvars.domain.times import timestamp as time_said
 from teamvars.services.runners import Runners
 from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.reader import Reader
-from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
     REQUIRED,
     Attribute,
@@ -327,7 +326,14 @@ def routes(runners: Runners) -> list[Route]:
             may_forbid=False,
             name="revokeRunner",
         ),
-        _linkage(runners),
+        do.reads(
+            _LINKAGE,
+            "List the workspaces that a runner names.",
+            runners.read,
+            renders=_linkage,
+            responses={200: RunnerLinkageDocument},
+            name="listRunnerWorkspaces",
+        ),
         *(_change(runners, method) for method in _CHANGES),
     ]
 
@@ -344,15 +350,9 @@ def _approval(document: object) -> ApprovalDraft:
     return ApprovalDraft(id_, digest, read.faults)
 
 
-def _linkage(runners: Runners) -> Route:
-    async def read(request: Request) -> Response:
-        """List the workspaces that a runner names."""
-        view = await runners.read(request.require_caller(), request.parameters["runner_id"])
-        ids = [Identifier(id_, _WORKSPACES) for id_ in view.runner.spec.workspace_ids]
-        return Response.document(200, RunnerLinkageDocument(ids))
-
-    responses: dict[int, type | None] = {200: RunnerLinkageDocument}
-    return Route("GET", _LINKAGE, read, responses, name="listRunnerWorkspaces")
+def _linkage(view: RunnerView) -> Response:
+    ids = [Identifier(id_, _WORKSPACES) for id_ in view.runner.spec.workspace_ids]
+    return Response.document(200, RunnerLinkageDocument(ids))
 
 
 def _change(runners: Runners, method: str) -> Route:

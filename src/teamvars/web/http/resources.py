@@ -241,8 +241,8 @@ class Operations(Generic[T]):
     whether anything is to be included `expands` that: its keyword. Of what a change returns `made`
     makes the id that a repeat is told in its place. Its document may have types `also`; None: none.
     Where it takes something else than one such resource, `draft` reads that. With the status 204,
-    or where its work returns None, it shows nothing; what is `whole` is all of a list. Where a
-    change shows a document of its own, `renders` makes that response.
+    or where its work returns None, it shows nothing; what is `whole` is all of a list. Where one
+    shows a document of its own, `renders` makes that response.
     """
 
     def __init__(self, resource: Resource[T]) -> None:
@@ -277,6 +277,7 @@ class Operations(Generic[T]):
         """Reads one. Where something can be included, what is shown is a page."""
         asks, include = more.pop("asks", _asks), self._include
         shows, expands = more.pop("shows", _as_found), more.pop("expands", "")
+        renders = more.pop("renders", None)
         if not self._resource.one_includes:
             include = ()
 
@@ -284,10 +285,17 @@ class Operations(Generic[T]):
             includes = self._includes(request) if include else ()
             told = {expands: any(includes)} if expands else {}
             found = await work(request.require_caller(), *asks(request), **told)
+            if renders is not None:
+                return cast(Response, renders(found))
             return self._response(200, shows(found, *includes))
 
-        said = {"name": f"read{self._resource.name}", "reads": include, **more}
-        return self._route("GET", path, text, handle, responses={200: self._resource.one}, **said)
+        said = {
+            "name": f"read{self._resource.name}",
+            "reads": include,
+            "responses": {200: self._resource.one},
+            **more,
+        }
+        return self._route("GET", path, text, handle, **said)
 
     def creates(self, path: str, text: str, work: Work, takes: RequestBody, **more: Any) -> Route:
         """Creates one."""
