@@ -135,6 +135,7 @@ MINE = Membership(
 LONG_AGO = NOW - SEASONED
 LOCKED = ("org-1", "team-0")
 PROPOSAL = Recorded("org-1", "run-1", ("runner.create", "runner.update"))
+NOT_BOBS, NOT_MINE = (replace(PROPOSAL, but_of=one) for one in ("user-2", "user-1"))
 MY_STATUS = Recorded(
     "org-1", "ou-1", ("membership.create", "membership.update", "invitation.accept")
 )
@@ -167,6 +168,8 @@ def all_well(**more: Any) -> Answers:
         TeamsOf("org-1"): [OWNERS, CREW],
         MembersOf("team-0"): [MINE, OTHER],
         PROPOSAL: proposed,
+        NOT_BOBS: None,
+        NOT_MINE: None,
         **standing(MINE),
         **standing(OTHER),
         **more,
@@ -251,6 +254,15 @@ def test_whether_an_owner_may_approve_is_asked_once_nobody_changes_it_any_more()
         ({MY_STATUS: entry("membership.update", "ou-1", status="invited")}, 1),
         ({PROPOSAL: entry("runner.update", "run-1", by="user-1", version=2)}, 1),
         ({PROPOSAL: entry("runner.update", "run-1", version=1)}, 1),
+        ({NOT_BOBS: entry("runner.create", "run-1", by="user-1", version=1)}, 1),
+        ({NOT_BOBS: entry("runner.create", "run-1", by="user-3", version=1)}, 1),
+        (
+            {
+                PROPOSAL: entry("runner.update", "run-1", version=2, agreed=1),
+                NOT_BOBS: entry("runner.create", "run-1", by="user-1", version=1),
+            },
+            0,
+        ),
     ],
 )
 def test_every_rule_that_keeps_an_owner_from_approving_is_told(more: Any, faults: int) -> None:

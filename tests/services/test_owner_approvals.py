@@ -54,6 +54,14 @@ class Places:
         found: dict[str, Any] = answer.json()["data"]
         return found
 
+    async def changed(self, who: str, runner: Mapping[str, Any], **more: object) -> dict[str, Any]:
+        """The version that somebody makes of it."""
+        change = {"data": {"type": "runners", "attributes": more or {"max-ttl": 120}}}
+        answer = await self.tenant.call(who, "PATCH", f"/runners/{runner['id']}", change)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()["data"]
+        return found
+
     async def ask(
         self, who: str, mode: ApprovalMode, runner: Mapping[str, Any], digest: str | None = None
     ) -> tuple[int, list[str]]:
@@ -149,12 +157,37 @@ async def test_nobody_approves_what_they_have_proposed_themselves(places: Places
 
 async def test_who_changed_it_last_has_proposed_it(places: Places) -> None:
     runner = await places.proposed()
-    change = {"data": {"type": "runners", "attributes": {"max-ttl": 120}}}
-    answer = await places.tenant.call(SECOND, "PATCH", f"/runners/{runner['id']}", change)
-    changed = answer.json()["data"]
+    assert (await places.ask(SECOND, OWNERS, runner))[0] == 200
+    changed = await places.changed(SECOND, runner)
     assert (await places.ask(SECOND, OWNERS, changed))[0] == 403
     assert (await places.ask("owner", OWNERS, runner))[0] == 409
     assert (await places.ask("owner", OWNERS, changed))[0] == 200
+    await places.tenant.call(SECOND, "POST", f"/runners/{runner['id']}/actions/revoke")
+    assert (await places.ask("owner", OWNERS, changed))[0] == 200
+
+
+@pytest.mark.parametrize("whose", ["owner", "organization-token", "plain"])
+async def test_who_changes_one_thing_of_a_version_has_not_proposed_what_another_put_into_it(
+    places: Places, whose: str
+) -> None:
+    """Else one stolen token makes a way out, once another owner prolongs the runner."""
+    await places.put("POST", "plain")
+    changed = await places.changed(SECOND, await places.proposed(whose))
+    for who in ("owner", THIRD):
+        status, (told,) = await places.ask(who, OWNERS, changed)
+        assert (status, "Somebody else has proposed a version" in told) == (403, True)
+    assert not await places.is_handed(OWNERS, changed)
+
+
+async def test_what_was_changed_back_is_no_part_of_the_next_version(places: Places) -> None:
+    runner = await places.proposed()
+    assert (await places.ask(SECOND, OWNERS, runner))[0] == 200
+    await places.changed("owner", runner)
+    changed = await places.changed(SECOND, runner, **{"max-ttl": 180})
+    assert (await places.ask(THIRD, OWNERS, changed))[0] == 403
+    await places.changed(SECOND, runner, **{"max-ttl": runner["attributes"]["max-ttl"]})
+    changed = await places.changed(SECOND, runner)
+    assert (await places.ask(THIRD, OWNERS, changed))[0] == 200
 
 
 @pytest.mark.parametrize("token", ["owners-token", "organization-token"])

@@ -799,13 +799,10 @@ async def test_where_somebody_stands_is_found_by_an_index_of_little_else(large: 
     database, seen = large.watched, large.watched.seen
     seen.clear()
     actions = ("user.enable", "membership.update")
-    for naming in (None, "m1"):
-        await database.read(
-            partial(
-                streams.newest_about, stream_id="s", subject_id="u", actions=actions, naming=naming
-            )
-        )
-    assert len(seen) == 2
+    about = partial(streams.newest_about, where=("s", "u"), actions=actions)
+    for naming, but_of in ((None, None), ("m1", None), (None, "user-1")):
+        await database.read(partial(about, naming=naming, but_of=but_of))
+    assert len(seen) == 3
     for statement in list(seen.values()):
         assert "audit_entries_standing" in await _plan(large, statement)
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-import msgspec
-
 from teamvars.changes import Look, LookUps, Tools, by_fields
 from teamvars.decisions import Found, Write
 from teamvars.decisions.approvals import Recorded
@@ -88,7 +86,8 @@ async def matched(need: Matching) -> frozenset[str]:
 
 
 async def _recorded(tx: Transaction, tools: Tools, _: Found, need: Recorded) -> AuditEntry | None:
-    entry = await streams.newest_about(tx, *msgspec.structs.astuple(need))
+    where = need.stream_id, need.subject_id
+    entry = await streams.newest_about(tx, where, need.actions, need.naming, need.but_of)
     if entry is not None and (entry.faulty() or not tools.chain.holds(entry)):
         raise Refusal(TRAIL_ALTERED.filled({"stream": need.stream_id}))
     return entry

@@ -13,6 +13,7 @@ from teamvars.decisions.runners import (
     RunnerView,
     RunnerWithId,
     Trust,
+    agreed,
     every,
     owned,
     reached,
@@ -47,20 +48,25 @@ _NOBODY = (
     "This version was not proposed by a user with a token of their own. Have an owner propose it "
     f"again, as another version, or approve it {_ON_HOST}"
 )
+_OTHERS = (
+    "Somebody else has proposed a version since the last approval, and this one may have something "
+    f"of it. Propose it as a runner of its own, or approve it {_ON_HOST}"
+)
 _NEW = "{who} to have been an active owner of the organization for seven days."
 
 
 class Recorded(Need[AuditEntry | None], frozen=True):
     """The newest entry of a stream about a subject, of one of these actions; None: there is none.
 
-    With `naming`, the newest that names this id. Refuses trail_altered for one that somebody has
-    altered.
+    With `naming`, the newest that names this id; with `but_of`, the newest of anybody else than
+    this actor. Refuses trail_altered for one that somebody has altered.
     """
 
     stream_id: str
     subject_id: str
     actions: tuple[str, ...]
     naming: str | None = None
+    but_of: str | None = None
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -200,15 +206,23 @@ def _barred(found: Found, runner: Runner, trust: Trust) -> Iterator[Fault]:
     elif caller is None:
         yield _forbidden(_NO_USER, runner)
     elif trust.mode is ApprovalMode.OWNERS:
-        proposer = _proposer(found, runner)
         if not _is_seasoned(found, runner, caller):
             yield _forbidden(_NEW.format(who="You have"), runner)
-        if proposer is None:
-            yield _forbidden(_NOBODY, runner)
-        elif proposer == caller:
-            yield _forbidden(_OWN, runner)
-        elif not _is_seasoned(found, runner, proposer):
-            yield _forbidden(_NEW.format(who="Whoever has proposed this version has"), runner)
+        yield from _unfit(found, runner, caller, trust)
+
+
+def _unfit(found: Found, runner: Runner, caller: str, trust: Trust) -> Iterator[Fault]:
+    """Every rule by which the caller is no second owner, by who has proposed what is there."""
+    proposer = _proposer(found, runner)
+    if proposer is None:
+        yield _forbidden(_NOBODY, runner)
+        return
+    if proposer == caller:
+        yield _forbidden(_OWN, runner)
+    elif not _is_seasoned(found, runner, proposer):
+        yield _forbidden(_NEW.format(who="Whoever has proposed this version has"), runner)
+    if _has_of_others(found, runner, proposer, trust):
+        yield _forbidden(_OTHERS, runner)
 
 
 def _forbidden(text: str, runner: Runner) -> Fault:
@@ -220,10 +234,30 @@ def _proposer(found: Found, runner: Runner) -> str | None:
 
     A row says it as well, and who writes the database writes that.
     """
-    entry = found.of(Recorded(runner.organization_id, runner.id, _PROPOSED))
+    entry = _proposed(found, runner)
     if entry is None or entry.actor_kind != "user":
         return None
     return entry.actor_id if _said(entry, "version") == runner.version else None
+
+
+def _has_of_others(found: Found, runner: Runner, proposer: str, trust: Trust) -> bool:
+    """Whether somebody else has proposed a version since one was approved that this one builds on.
+
+    Who changes one thing of a version has not looked at all that somebody else has put into it, who
+    would approve that themselves.
+    """
+    other, newest = _proposed(found, runner, but_of=proposer), _proposed(found, runner)
+    return _number(other, "version") > max(_number(newest, "agreed"), agreed(runner, trust))
+
+
+def _proposed(found: Found, runner: Runner, but_of: str | None = None) -> AuditEntry | None:
+    """The newest entry of a version, of all or of those that somebody else has proposed."""
+    return found.of(Recorded(runner.organization_id, runner.id, _PROPOSED, but_of=but_of))
+
+
+def _number(entry: AuditEntry | None, name: str) -> int:
+    said = None if entry is None else _said(entry, name)
+    return said if isinstance(said, int) else 0
 
 
 def _is_seasoned(found: Found, runner: Runner, user_id: str) -> bool:

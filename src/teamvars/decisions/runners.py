@@ -177,12 +177,27 @@ def created(found: Found, made: Runner, digest: str) -> Decision[None]:
 
 
 def changed(
-    found: Found, before: Runner, after: Runner, digests: tuple[str, str]
+    found: Found, before: Runner, after: Runner, digests: tuple[str, str], trust: Trust
 ) -> Decision[None]:
-    """A version is proposed; the digests name what both would hand out."""
+    """A version is proposed; the digests name what both would hand out. What was agreed on by then
+    is recorded, since an approval may be taken back.
+    """
     details = others(_told(before, digests[0]), _told(after, digests[1]))
+    details["agreed"] = agreed(before, trust)
     note = found.note(after.organization_id, "runner.update", after.id, details)
     return Decision(None, (Update(before, told(found, after)),), (note,), taken=_TAKEN)
+
+
+def agreed(runner: Runner, trust: Trust) -> int:
+    """The newest version all of which the operator or a second owner has approved; 0: there is
+    none.
+    """
+    approval = runner.approval
+    if approval is None or not trust.was_approved(runner):
+        return 0
+    if not ApprovalMode.OWNERS.accepts(approval.mode):
+        return 0
+    return runner.version if runner.spec == approval.spec else approval.version
 
 
 def told(found: Found, runner: Runner) -> Runner:
@@ -235,7 +250,7 @@ def _renewed(
     after = replace(before, version=before.version + 1, spec=spec, proposed_by=by)
     view = seen(found, after, name, trust)
     digests = seen(found, before, name, trust).digest, view.digest
-    return together(view, changed(found, before, after, digests))
+    return together(view, changed(found, before, after, digests, trust))
 
 
 def delete(found: Found, runner_id: str) -> Decision[None]:

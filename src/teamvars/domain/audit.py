@@ -130,7 +130,7 @@ ACTIONS: Mapping[str, Action] = {
     "variable.copy": _about("vars", f"{_VARIABLE} to"),
     "variable.deliver": _about("workspaces", "workspace variables", "version claims bound reason"),
     "runner.create": _about("runners", f"{_RUNNER} opens"),
-    "runner.update": _about("runners", f"{_RUNNER} changed"),
+    "runner.update": _about("runners", f"{_RUNNER} agreed changed"),
     "runner.approve": _about("runners", f"{_RUNNER} workspaces", "proposed-by"),
     "runner.revoke": _about("runners", "name version", takes_away=""),
     "runner.delete": _about("runners", "name closes"),

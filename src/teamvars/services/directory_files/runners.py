@@ -68,7 +68,8 @@ class Proposals:
             after = replace(before, version=version, spec=spec, proposed_by=None)
             lines = [f"propose version {version} of {told}"]
             digests = self._digest(before), self._digest(after)
-            changeset.add(Step.CHANGE_RUNNER, lines, decisions.changed, before, after, digests)
+            changed = before, after, digests, self._trust
+            changeset.add(Step.CHANGE_RUNNER, lines, decisions.changed, *changed)
         changeset.proposed.append(f"{state.name}/{entry.name}")
         state.runners[fold(entry.name)] = after
 
