@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from teamvars.decisions.users import Disabling
 from teamvars.domain.errors import Refusal
@@ -177,6 +179,47 @@ async def test_who_changes_one_thing_of_a_version_has_not_proposed_what_another_
         status, (told,) = await places.ask(who, OWNERS, changed)
         assert (status, "Somebody else has proposed a version" in told) == (403, True)
     assert not await places.is_handed(OWNERS, changed)
+
+
+HONEST, STOLEN = "owner", SECOND
+WITH_IT = STOLEN, "organization-token", "owners-token"
+"""What a thief has who has the token of an owner: such tokens they make."""
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(WITH_IT), st.sampled_from(["theirs", "job"])),
+        st.tuples(st.sampled_from([HONEST, *WITH_IT]), st.sampled_from(["prolong", "revoke"])),
+        st.tuples(st.sampled_from([HONEST, STOLEN]), st.just("approve")),
+    ),
+    min_size=4,
+    max_size=12,
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(first=st.sampled_from([HONEST, *WITH_IT]), steps=STEPS)
+async def test_no_sequence_of_steps_with_one_stolen_token_makes_a_way_out(
+    places: Places, first: str, steps: list[tuple[str, str]]
+) -> None:
+    """Who is honest changes what they mean to, and approves only jobs of theirs."""
+    runner = await places.proposed(first)
+    path, jobs, lives = f"/runners/{runner['id']}", {1: "job"}, 900
+    for who, step in steps:
+        version = runner["attributes"]["version"]
+        if step == "approve":
+            if who == STOLEN or jobs[version] == "job":
+                await places.ask(who, OWNERS, runner)
+        elif step == "revoke":
+            await places.tenant.call(who, "POST", f"{path}/actions/revoke")
+        elif step == "prolong":
+            lives += 1
+            runner = await places.changed(who, runner, **{"max-ttl": lives})
+            jobs[version + 1] = jobs[version]
+        else:
+            runner = await places.changed(who, runner, conditions={"sub": step})
+            jobs[runner["attributes"]["version"]] = step
+        approved = (await places.shown(HONEST, OWNERS, runner))["approved-version"]
+        assert approved is None or jobs[approved] == "job", (first, steps)
+    assert (await places.tenant.call(HONEST, "DELETE", path)).status_code == 204
 
 
 async def test_what_was_changed_back_is_no_part_of_the_next_version(places: Places) -> None:
