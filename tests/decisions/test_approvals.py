@@ -135,7 +135,9 @@ MINE = Membership(
 LONG_AGO = NOW - SEASONED
 LOCKED = ("org-1", "team-0")
 PROPOSAL = Recorded("org-1", "run-1", ("runner.create", "runner.update"))
-NOT_BOBS, NOT_MINE = (replace(PROPOSAL, but_of=one) for one in ("user-2", "user-1"))
+NOT_BOBS, NOT_MINE, NEITHERS = (
+    replace(PROPOSAL, but_of=them) for them in (("user-2",), ("user-1",), ("user-2", "user-1"))
+)
 MY_STATUS = Recorded(
     "org-1", "ou-1", ("membership.create", "membership.update", "invitation.accept")
 )
@@ -170,6 +172,7 @@ def all_well(**more: Any) -> Answers:
         PROPOSAL: proposed,
         NOT_BOBS: None,
         NOT_MINE: None,
+        NEITHERS: None,
         **standing(MINE),
         **standing(OTHER),
         **more,
@@ -255,7 +258,13 @@ def test_whether_an_owner_may_approve_is_asked_once_nobody_changes_it_any_more()
         ({PROPOSAL: entry("runner.update", "run-1", by="user-1", version=2)}, 1),
         ({PROPOSAL: entry("runner.update", "run-1", version=1)}, 1),
         ({NOT_BOBS: entry("runner.create", "run-1", by="user-1", version=1)}, 1),
-        ({NOT_BOBS: entry("runner.create", "run-1", by="user-3", version=1)}, 1),
+        (
+            {
+                NOT_BOBS: entry("runner.create", "run-1", by="user-3", version=1),
+                replace(PROPOSAL, but_of=("user-2", "user-3")): None,
+            },
+            1,
+        ),
         (
             {
                 PROPOSAL: entry("runner.update", "run-1", version=2, agreed=1),
@@ -282,7 +291,7 @@ def test_a_version_that_no_user_has_proposed_is_to_be_proposed_anew(said: Any) -
     with pytest.raises(Refusal) as refusal:
         asking({PROPOSAL: said})
     (fault,) = refusal.value.faults
-    assert fault.detail.startswith("This version was not proposed by a user")
+    assert "not proposed by a user with a token of their own" in fault.detail
 
 
 def test_an_owner_approves_nothing_where_the_operator_does() -> None:

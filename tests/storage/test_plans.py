@@ -800,7 +800,7 @@ async def test_where_somebody_stands_is_found_by_an_index_of_little_else(large: 
     seen.clear()
     actions = ("user.enable", "membership.update")
     about = partial(streams.newest_about, where=("s", "u"), actions=actions)
-    for naming, but_of in ((None, None), ("m1", None), (None, "user-1")):
+    for naming, but_of in ((None, ()), ("m1", ()), (None, ("u1", "u2"))):
         await database.read(partial(about, naming=naming, but_of=but_of))
     assert len(seen) == 3
     for statement in list(seen.values()):

@@ -43,14 +43,13 @@ _PROPOSED = ("runner.create", "runner.update")
 _ON_HOST = "on the service's host: teamvars approvals approve {id}@DIGEST"
 _ONLY_HOST = f"Runners are approved {_ON_HOST} (TEAMVARS_RUNNER_APPROVAL is 'operator')."
 _NO_USER = "A user approves, with a token of their own: no team's and no organization's token."
-_OWN = "You have proposed this version yourself. Another owner has to approve it."
-_NOBODY = (
-    "This version was not proposed by a user with a token of their own. Have an owner propose it "
-    f"again, as another version, or approve it {_ON_HOST}"
+_OWN = (
+    "You have proposed this version yourself, or one before it that nobody has approved. Another "
+    "owner has to approve it, who has not."
 )
-_OTHERS = (
-    "Somebody else has proposed a version since the last approval, and this one may have something "
-    f"of it. Propose it as a runner of its own, or approve it {_ON_HOST}"
+_NOBODY = (
+    "This version, or one before it that nobody has approved, was not proposed by a user with a "
+    f"token of their own. Have an owner propose it as another runner, or approve it {_ON_HOST}"
 )
 _NEW = "{who} to have been an active owner of the organization for seven days."
 
@@ -59,14 +58,14 @@ class Recorded(Need[AuditEntry | None], frozen=True):
     """The newest entry of a stream about a subject, of one of these actions; None: there is none.
 
     With `naming`, the newest that names this id; with `but_of`, the newest of anybody else than
-    this actor. Refuses trail_altered for one that somebody has altered.
+    these actors. Refuses trail_altered for one that somebody has altered.
     """
 
     stream_id: str
     subject_id: str
     actions: tuple[str, ...]
     naming: str | None = None
-    but_of: str | None = None
+    but_of: tuple[str, ...] = ()
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -125,7 +124,8 @@ def approve_as_owner(
     refuse_all([*draft.faults, *conflicts(draft, runner_id)])
     by, more = found.caller.user_id or "", {}
     if trust.mode is ApprovalMode.OWNERS:
-        more = {"proposed-by": _proposer(found, runner)}
+        newest = _proposed(found, runner)
+        more = {"proposed-by": None if newest is None else newest.actor_id}
     approved = _approved(found, runner, draft.digest or "", (trust.mode, by, more), trust)
     return together(seen(found, approved.answer, name, trust), approved)
 
@@ -212,51 +212,43 @@ def _barred(found: Found, runner: Runner, trust: Trust) -> Iterator[Fault]:
 
 
 def _unfit(found: Found, runner: Runner, caller: str, trust: Trust) -> Iterator[Fault]:
-    """Every rule by which the caller is no second owner, by who has proposed what is there."""
-    proposer = _proposer(found, runner)
-    if proposer is None:
+    """Every rule by which the caller is no second owner, by who has proposed what is new.
+
+    Who changes one thing of a version has not looked at all that others have put into it, who might
+    approve that themselves then.
+    """
+    newest = _proposed(found, runner)
+    if newest is None or _number(newest, "version") != runner.version:
         yield _forbidden(_NOBODY, runner)
         return
-    if proposer == caller:
-        yield _forbidden(_OWN, runner)
-    elif not _is_seasoned(found, runner, proposer):
-        yield _forbidden(_NEW.format(who="Whoever has proposed this version has"), runner)
-    if _has_of_others(found, runner, proposer, trust):
-        yield _forbidden(_OTHERS, runner)
+    known = max(_number(newest, "agreed"), agreed(runner, trust))
+    new = [newest]
+    while (other := _proposed(found, runner, but_of=new)) and _number(other, "version") > known:
+        new.append(other)
+    for entry in new:
+        if entry.actor_kind != "user":
+            yield _forbidden(_NOBODY, runner)
+        elif entry.actor_id == caller:
+            yield _forbidden(_OWN, runner)
+        elif not _is_seasoned(found, runner, entry.actor_id):
+            yield _forbidden(_NEW.format(who="Whoever has proposed this version has"), runner)
 
 
 def _forbidden(text: str, runner: Runner) -> Fault:
     return Fault(Code.FORBIDDEN, text.format(id=runner.id))
 
 
-def _proposer(found: Found, runner: Runner) -> str | None:
-    """The user who has proposed the present version, as the trail says; None: no user has.
+def _proposed(found: Found, runner: Runner, but_of: Sequence[AuditEntry] = ()) -> AuditEntry | None:
+    """The newest entry of a version that somebody has proposed who has proposed none of these.
 
-    A row says it as well, and who writes the database writes that.
+    A row says who has as well, and who writes the database writes that.
     """
-    entry = _proposed(found, runner)
-    if entry is None or entry.actor_kind != "user":
-        return None
-    return entry.actor_id if _said(entry, "version") == runner.version else None
+    others = tuple(entry.actor_id for entry in but_of)
+    return found.of(Recorded(runner.organization_id, runner.id, _PROPOSED, but_of=others))
 
 
-def _has_of_others(found: Found, runner: Runner, proposer: str, trust: Trust) -> bool:
-    """Whether somebody else has proposed a version since one was approved that this one builds on.
-
-    Who changes one thing of a version has not looked at all that somebody else has put into it, who
-    would approve that themselves.
-    """
-    other, newest = _proposed(found, runner, but_of=proposer), _proposed(found, runner)
-    return _number(other, "version") > max(_number(newest, "agreed"), agreed(runner, trust))
-
-
-def _proposed(found: Found, runner: Runner, but_of: str | None = None) -> AuditEntry | None:
-    """The newest entry of a version, of all or of those that somebody else has proposed."""
-    return found.of(Recorded(runner.organization_id, runner.id, _PROPOSED, but_of=but_of))
-
-
-def _number(entry: AuditEntry | None, name: str) -> int:
-    said = None if entry is None else _said(entry, name)
+def _number(entry: AuditEntry, name: str) -> int:
+    said = _said(entry, name)
     return said if isinstance(said, int) else 0
 
 

@@ -310,20 +310,19 @@ async def newest_about(
     where: tuple[str, str],
     actions: Collection[str],
     naming: str | None,
-    but_of: str | None,
+    but_of: Collection[str],
 ) -> AuditEntry | None:
     """The newest entry of a stream about a subject, of one of those actions that say where somebody
-    stands; with `naming`, of those whose details have that id; with `but_of`, of all but that
-    actor's.
+    stands; with `naming`, of those whose details have that id; `but_of`: of nobody of these.
     """
     rest = f"WHERE stream_id = $1 AND subject_id = $2 AND {_IS_STANDING} AND action IN {{each $3}}"
     args: list[object] = [*where, each(actions)]
     if naming is not None:
         rest += " AND replace(details, CAST($4 AS TEXT), '') <> details"
         args.append(_json(naming))
-    if but_of is not None:
-        args.append(but_of)
-        rest += f" AND actor_id <> ${len(args)}"
+    if but_of:
+        args.append(each(but_of))
+        rest += f" AND NOT actor_id IN {{each ${len(args)}}}"
     found = await _fetch_entries(tx, f"{rest} ORDER BY sequence DESC LIMIT 1", *args)
     return found[0] if found else None
 

@@ -248,7 +248,7 @@ RUNNER = Resource[RunnerView](
             "an approval, and `approved-version` is the one that was approved; nothing is handed "
             "out but what both versions allow. `may-approve`: it waits for an approval, and the "
             "caller may give it, unless they or whoever proposed it have not been owners for long "
-            "enough, or somebody else has proposed a part of it.\n\n"
+            "enough, or the caller has proposed a part of it.\n\n"
             "Readers of a workspace are told none of `digest`, `workspace-patterns` and "
             "`may-approve`."
         ),
