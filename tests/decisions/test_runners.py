@@ -12,6 +12,7 @@ from teamvars.decisions.runners import (
     RunnersOf,
     RunnersPage,
     RunnerWithId,
+    agreed,
     create,
     delete,
     every,
@@ -149,6 +150,24 @@ def test_a_change_is_a_version_that_waits_and_leaves_the_approval_as_it_is() -> 
     assert decided.answer.status is RunnerStatus.CHANGED
     assert decided.writes == (Update(FEDERATED, replace(after, notice_due_at=NOW)),)
     assert actions(decided) == [("org-1", "runner.update")]
+
+
+@pytest.mark.parametrize(
+    ("runner", "version"),
+    [
+        (FEDERATED, 2),
+        (spec_of(FEDERATED, max_ttl=70), 2),
+        (replace(FEDERATED, version=4), 4),  # it was changed back
+        (approved_as(FEDERATED, mode=ApprovalMode.OWNERS), 2),
+        (approved_as(FEDERATED, mode=ApprovalMode.OWNER), 0),
+        (approved_as(FEDERATED, mac=b"forged"), 0),
+        (replace(FEDERATED, approval=None), 0),
+    ],
+)
+def test_a_change_records_up_to_which_version_two_have_agreed(runner: Runner, version: int) -> None:
+    assert agreed(runner, TRUST) == version
+    decided = update(found(*knowing(runner)), "run-1", RunnerDraft(max_ttl=80), TRUST)
+    assert decided.notes[0].event.details["agreed"] == version
 
 
 def test_what_changes_nothing_writes_nothing() -> None:
