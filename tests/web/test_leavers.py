@@ -50,6 +50,23 @@ async def leave_something(tenant: Tenant) -> tuple[str, dict[str, list[str]]]:
 NOTHING: dict[str, list[str]] = {"tokens": [], "runners": [], "invitations": [], "teams": []}
 
 
+async def test_a_machine_that_somebody_has_proposed_is_theirs_whoever_has_changed_it_since(
+    tenant: Tenant,
+) -> None:
+    proof = {"issuer": None, "conditions": None, "public_key": "A" * 43}
+    network, runners = tenant.workspaces["network"], f"/organizations/{tenant.organization}/runners"
+    made = []
+    for said in (proof, {}):
+        document = runner_document(network, **said)
+        made.append((await tenant.call("owner", "POST", runners, document)).json()["data"]["id"])
+    for id_ in made:
+        change = {"data": {"type": "runners", "attributes": {"max-ttl": 120}}}
+        answer = await tenant.call("organization-token", "PATCH", f"/runners/{id_}", change)
+        assert answer.status_code == 200, answer.text
+    assert (await left(tenant, "owner"))["runners"] == made[:1]
+    assert (await left(tenant, "reader"))["runners"] == []
+
+
 async def test_owners_see_what_somebody_leaves_behind_and_end_it(tenant: Tenant) -> None:
     token, ids = await leave_something(tenant)
     teams = [tenant.teams["owners"]]  # the other owner there is disabled

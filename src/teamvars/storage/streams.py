@@ -327,6 +327,15 @@ async def newest_about(
     return found[0] if found else None
 
 
+async def told_by(
+    tx: Transaction, stream_id: str, subject_ids: Collection[str], actor_id: str
+) -> frozenset[str]:
+    """Those of some subjects of which a stream has an entry by that actor, as `newest_about`."""
+    sql = f"""SELECT DISTINCT subject_id FROM audit_entries
+        WHERE stream_id = $1 AND subject_id IN {{each $2}} AND {_IS_STANDING} AND actor_id = $3"""
+    return frozenset(await tx.column(sql, stream_id, each(subject_ids), actor_id))
+
+
 async def sizes(tx: Transaction) -> dict[str, int]:
     """How many entries each stream has that has any, closed ones included."""
     counted = "count(*) FROM audit_entries GROUP BY stream_id ORDER BY stream_id"
