@@ -334,6 +334,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         runners.MAX_WORKSPACES,
         runners.MAX_PATTERNS,
         federation.MAX_CONDITIONS,
+        federation.MAX_CONDITION_CHARACTERS,
         runners.LONGEST_LIFE // times.DAY,
         runners.MAX_TTL_SECONDS,
         runners.DEFAULT_TTL_SECONDS,

@@ -114,7 +114,8 @@ def condition_faults(issuer: str, conditions: Conditions) -> Iterator[Fault]:
         yield _fault(f"There are at most {MAX_CONDITIONS} conditions.", code=Code.TOO_MANY_ITEMS)
     for claim, wanted in conditions.items():
         if (detail := _not_compared(claim, wanted)) is not None:
-            yield _fault(detail, claim)
+            # No answer has room for the place of a name of any length.
+            yield _fault(detail, claim if len(claim) <= MAX_CONDITION_CHARACTERS else None)
     rule = _RULES.get(kind_of(issuer), _ELSEWHERE)
     yield from _left_open(rule, conditions)
     for claim, (is_refused, detail) in rule.judged.items():
@@ -126,8 +127,9 @@ def _not_compared(claim: str, wanted: str) -> str | None:
     """Why a claim cannot be compared with that, if so."""
     if claim in _OF_EVERY_TOKEN:
         return f"'{claim}' tells no job from another. Leave it out."
-    if not 0 < len(wanted) <= MAX_CONDITION_CHARACTERS:
-        return f"What a claim has to be has 1 to {MAX_CONDITION_CHARACTERS} characters."
+    if not all(0 < len(text) <= MAX_CONDITION_CHARACTERS for text in (claim, wanted)):
+        most = MAX_CONDITION_CHARACTERS
+        return f"The name of a claim, and what it has to be, have 1 to {most} characters."
     if "*" in wanted and not _may_have_any(claim, wanted):
         return "Only 'ref' takes a '*', and only as a whole segment: refs/heads/release/*."
     return None
