@@ -125,7 +125,8 @@ def approve_as_owner(
     by, more = found.caller.user_id or "", {}
     if trust.mode is ApprovalMode.OWNERS:
         newest = _proposed(found, runner)
-        more = {"proposed-by": None if newest is None else newest.actor_id}
+        assert newest is not None  # or it would have been refused
+        more = {"proposed-by": newest.actor_id}
     approved = _approved(found, runner, draft.digest or "", (trust.mode, by, more), trust)
     return together(seen(found, approved.answer, name, trust), approved)
 
