@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 import pytest
 
 from teamvars import wiring
+from teamvars.domain.deliveries import ReceiptSearch
 from teamvars.domain.directory import Directory, OrganizationEntry
 from teamvars.domain.pages import Page
 from teamvars.domain.times import LATEST
@@ -531,6 +532,43 @@ async def test_neither_jobs_nor_those_who_look_at_receipts_make_a_store_go_throu
     asked = [(sql, one) for sql, one in seen.items() if one.args or "$1" not in sql]
     found = {sql: await scanned(large, one) for sql, one in asked}
     assert {sql: names for sql, names in found.items() if names} == {}
+
+
+_HANDED_OUT = """
+WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < 4999)
+INSERT INTO runner_deliveries (runner_id, workspace_id, organization_id, at, versions)
+SELECT 'r' || (n % 50), 'more-' || (n / 50), $1, n, '{{}}' FROM numbers
+"""
+
+
+async def test_a_page_of_receipts_is_a_range_of_an_index_in_order(large: Large) -> None:
+    """However many there are: nothing is sorted, and none is joined to be counted."""
+    seen, of = large.watched.seen, "runner_deliveries"
+    database = large.tenant.deployment.services.database
+    await database.write(lambda tx: tx.execute(_HANDED_OUT, "o1"))
+    if not is_on_sqlite(large):
+        await database.write(lambda tx: tx.script("ANALYZE"))
+    for search, workspace_id, index in (
+        (ReceiptSearch(), None, f"{of}_newest"),
+        # All of an organization are looked at, and in the order in which they are stored.
+        (ReceiptSearch(variable="v"), None, f"{of}_organization_id" if is_on_sqlite(large) else ""),
+        (ReceiptSearch(workspace="more-7"), None, f"{of}_workspace_id"),
+        (ReceiptSearch(), "more-7", f"{of}_workspace_id"),
+    ):
+        seen.clear()
+        asked = partial(runners.page_of_deliveries, organization_id="o1", search=search)
+        found = await large.watched.read(
+            partial(asked, page=Page(size=7), workspace_id=workspace_id)
+        )
+        assert len(found.items) == (0 if search.variable else 7)
+        page, count = [one for sql, one in seen.items() if of in sql]
+        plans = await _plan(large, page), await _plan(large, count)
+        assert index in plans[0]
+        assert " runners" not in plans[1]
+        if index == f"{of}_newest":
+            assert not re.search(r"TEMP B-TREE|Sort|Bitmap", plans[0])
+        elif is_on_sqlite(large):
+            assert index in plans[1]
 
 
 async def test_an_organization_s_changes_are_a_range_of_an_index_in_order(

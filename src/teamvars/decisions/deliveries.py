@@ -135,11 +135,12 @@ class ValuesForJob(Need[Holdings], frozen=True):
 
 
 class ReceiptsPage(Need[Paged[Receipt]], frozen=True):
-    """A page of the last deliveries of an organization or workspace, newest first."""
+    """A page of the last deliveries of an organization, or of one workspace of it, newest first."""
 
-    owner_id: str
+    organization_id: str
     search: ReceiptSearch
     page: Page
+    workspace_id: str | None = None
 
 
 class LastTo(Need[LastDelivery | None], frozen=True):
@@ -343,7 +344,8 @@ def receipts(
     found: Found, organization: str, search: ReceiptSearch, wanted: Page, trust: Trust
 ) -> Paged[ReceiptView]:
     """A page of the last deliveries of an organization. Refuses: not found, forbidden."""
-    return _receipts(found, as_owner(found, organization).id, search, wanted, trust)
+    asked = ReceiptsPage(as_owner(found, organization).id, search, wanted)
+    return _receipts(found, asked, trust)
 
 
 def receipts_of_workspace(
@@ -353,20 +355,20 @@ def receipts_of_workspace(
 
     Refuses: not found.
     """
-    found.of(ToWorkspaceAt(workspace_id)).require(Permission.READ_VARIABLES)
-    return _receipts(found, workspace_id, search, wanted, trust)
+    granted = found.of(ToWorkspaceAt(workspace_id))
+    granted.require(Permission.READ_VARIABLES)
+    asked = ReceiptsPage(granted.workspace.organization_id, search, wanted, workspace_id)
+    return _receipts(found, asked, trust)
 
 
-def _receipts(
-    found: Found, owner_id: str, search: ReceiptSearch, wanted: Page, trust: Trust
-) -> Paged[ReceiptView]:
-    last = found.of(ReceiptsPage(owner_id, search, wanted))
+def _receipts(found: Found, asked: ReceiptsPage, trust: Trust) -> Paged[ReceiptView]:
+    last = found.of(asked)
     views = [ReceiptView(one, _since(one.runner, trust, found.now)) for one in last.items]
     ended = [one.receipt.delivery.all_versions() for one in views if one.since in ENDED]
     handed = frozenset(id_ for versions in ended for id_ in versions)
     sensitive = found.of(SensitiveAmong(handed)) if handed else ()
     views = [_with_rotations(one, sensitive) if one.since in ENDED else one for one in views]
-    if (variable := search.variable) is not None:
+    if (variable := asked.search.variable) is not None:
         views = [_narrowed(one, variable) for one in views]
     return Paged(views, last.total)
 

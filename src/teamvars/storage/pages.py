@@ -16,12 +16,14 @@ T = TypeVar("T")
 class Reading(msgspec.Struct, Generic[T], frozen=True):
     """How records of a kind are read: columns, what comes after FROM, and what a row is built into.
 
-    What comes after the source is the caller's, and `$1` its first parameter.
+    What comes after the source is the caller's, and `$1` its first parameter. `counted` is what of
+    the source alone says how many there are, where that is not all of it.
     """
 
     columns: str
     source: str
     build: Callable[[Row], T]
+    counted: str = ""
 
     async def every(self, tx: Transaction, rest: str, *args: object) -> list[T]:
         """All that it finds."""
@@ -50,7 +52,8 @@ class Reading(msgspec.Struct, Generic[T], frozen=True):
             return Paged(found, len(found))
         some = f"{ordered} LIMIT ${len(args) + 1} OFFSET ${len(args) + 2}"
         found = await self.every(tx, some, *args, page.size, page.offset)
-        count = await tx.count(f"SELECT count(*) FROM {self.source} {rest}".rstrip(), *args)
+        counted = self.counted or self.source
+        count = await tx.count(f"SELECT count(*) FROM {counted} {rest}".rstrip(), *args)
         return Paged(found, count)
 
 

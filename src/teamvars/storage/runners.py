@@ -16,7 +16,6 @@ from teamvars.domain.deliveries import (
     Receipt,
     ReceiptSearch,
 )
-from teamvars.domain.ids import prefix_of
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import NO_APPROVAL, UNREADABLE, Approval, Runner, RunnerSpec
@@ -226,30 +225,42 @@ async def last_delivery(tx: Transaction, runner_id: str, workspace_id: str) -> L
 
 
 async def page_of_deliveries(
-    tx: Transaction, owner_id: str, search: ReceiptSearch, page: Page
+    tx: Transaction,
+    organization_id: str,
+    search: ReceiptSearch,
+    page: Page,
+    workspace_id: str | None = None,
 ) -> Paged[Receipt]:
-    """A page of the last deliveries of an organization, or of a workspace, newest first."""
-    of_workspace = prefix_of(owner_id) == "ws"
+    """A page of the last deliveries of an organization, or of one workspace of it, newest first."""
+    of = "runner_deliveries"
+    places = (
+        await _meant(tx, "workspaces", organization_id, search.workspace)
+        if workspace_id is None
+        else each([workspace_id])
+    )
+    given_to = await _meant(tx, "runners", organization_id, search.runner)
+    # The index of the newest is for a page of all: of an expression it finds nothing.
+    owner = f"{of}.organization_id" + ("" if places is given_to is None else " || ''")
     conditions, args = where(
-        (f"runner_deliveries.{'workspace' if of_workspace else 'organization'}_id = $n", owner_id),
-        (_called("workspace"), _words(search.workspace)),
-        (_called("runner"), _words(search.runner)),
+        (f"{owner} = $n", organization_id),
+        (f"{of}.workspace_id IN {{each $n}}", places),
+        (f"{of}.runner_id IN {{each $n}}", given_to),
         (
-            "replace(runner_deliveries.versions, $n, '') <> runner_deliveries.versions",
+            f"replace({of}.versions, $n, '') <> {of}.versions",
             None if search.variable is None else json.dumps(search.variable),
         ),
     )
-    order = "runner_deliveries.at DESC, runner_id, workspace_id"
+    at = f"{of}.at" if search.variable is None else f"+{of}.at"
+    order = f"{at} DESC, {of}.runner_id, {of}.workspace_id"
     return await _RECEIPTS.paged(tx, f"WHERE {conditions}", order, args, page)
 
 
-def _called(noun: str) -> str:
-    return f"(runner_deliveries.{noun}_id IN {{each $n}} OR {noun}s.name_folded IN {{each $n}})"
-
-
-def _words(word: str | None) -> object:
-    """What has that id, or that name."""
-    return None if word is None else each({word, fold(word)})
+async def _meant(tx: Transaction, table: str, organization_id: str, word: str | None) -> str | None:
+    """What has that id or that name in an organization, as `each` has it."""
+    if word is None:
+        return None
+    sql = f"SELECT id FROM {table} WHERE organization_id = $1 AND name_folded = $2"
+    return each([word, *await tx.column(sql, organization_id, fold(word))])
 
 
 async def sensitive_among(tx: Transaction, variable_ids: Iterable[str]) -> list[HandedVariable]:
@@ -360,4 +371,5 @@ _RECEIPTS = Reading(
     "runner_deliveries LEFT JOIN runners ON runners.id = runner_deliveries.runner_id "
     "LEFT JOIN workspaces ON workspaces.id = runner_deliveries.workspace_id",
     _to_receipt,
+    counted="runner_deliveries",
 )
