@@ -35,6 +35,7 @@ from teamvars.storage import (
     sign_ins,
     streams,
     team_access,
+    teams,
     tokens,
 )
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
@@ -766,6 +767,19 @@ async def test_members_are_found_by_their_names_and_not_by_a_look_at_each(large:
     (statement,) = seen.values()
     plan = str(await plan_of(large, statement))
     assert all(f"{folded}=?" in plan for folded in ("username_folded", "invited_as_folded"))
+
+
+@pytest.mark.parametrize("large", ["sqlite"], indirect=True, scope="module")
+async def test_who_else_is_in_a_team_is_asked_of_those_that_somebody_is_in(large: Large) -> None:
+    """PostgreSQL knows how many teams there are."""
+    seen = large.watched.seen
+    seen.clear()
+    found = await large.watched.read(
+        partial(teams.held_alone, organization_id="o1", user_id="u1001")
+    )
+    assert [team.id for team in found] == ["t1001"]
+    (statement,) = seen.values()
+    assert "(user_id=?)" in str(await plan_of(large, statement))
 
 
 async def test_sessions_that_have_ended_are_not_looked_for_among_all_tokens(large: Large) -> None:

@@ -6,9 +6,11 @@ import msgspec
 from msgspec import Meta
 
 from teamvars.domain.errors import Fault
+from teamvars.domain.pages import Paged
 from teamvars.web.http import openapi
 from teamvars.web.http.resource_objects import REQUIRED, Attribute, Group, self_link
 from teamvars.web.http.resources import Operations, Resource
+from tests.support.turns import turns_of_others
 
 
 class Planet(msgspec.Struct, frozen=True):
@@ -67,6 +69,7 @@ PLANET = Resource[Planet](
         Attribute("is-round", bool, default=True),
     ),
     members=(self_link(lambda one: f"/planets/{one.id}"),),
+    whole=True,
 )
 NEW = PLANET.new_body(attributes={"name": "Mars"})
 CHANGED = PLANET.changed_body(attributes={"name": "Mars"})
@@ -101,6 +104,14 @@ def test_an_answer_has_what_the_rows_show_and_leaves_out_what_is_not_there() -> 
     }
     named = msgspec.to_builtins(PLANET.document(Planet("p-1", "Mars", nickname="Red")))
     assert named["data"]["attributes"]["nick-name"] == "Red"
+
+
+async def test_others_go_on_while_a_long_list_is_made_that_is_whole() -> None:
+    many = Paged([Planet(f"p-{number}", "Mars") for number in range(5_000)], 5_000)
+    made, turns = await turns_of_others(PLANET.every(many))
+    assert len(made.pieces) > 2
+    assert turns >= len(made.pieces)
+    assert b"".join(made.pieces) == msgspec.json.encode(PLANET.listing(many))
 
 
 def test_a_draft_has_what_a_request_says_and_null_says_nothing_where_it_may_stand() -> None:

@@ -76,15 +76,19 @@ async def find_named(tx: Transaction, organization_id: str, name: str) -> Team |
 
 async def held_alone(tx: Transaction, organization_id: str, user_id: str) -> list[Team]:
     """The teams of an organization in which somebody is, by name, and nobody else who can act."""
-    inside = (
+    theirs = (
+        "SELECT team_id FROM team_members "
+        "JOIN memberships ON memberships.id = membership_id WHERE user_id = $2"
+    )
+    others = (
         "SELECT 1 FROM team_members "
         "JOIN memberships ON memberships.id = team_members.membership_id "
-        "JOIN users ON users.id = memberships.user_id WHERE team_members.team_id = teams.id"
+        "JOIN users ON users.id = memberships.user_id WHERE team_members.team_id = teams.id "
+        "AND users.id <> $2 AND memberships.status = 'active' AND users.disabled = 0"
     )
     rest = (
-        f"WHERE organization_id = $1 AND EXISTS ({inside} AND users.id = $2) "
-        f"AND NOT EXISTS ({inside} AND users.id <> $2 "
-        "AND memberships.status = 'active' AND users.disabled = 0) ORDER BY name_folded, id"
+        f"WHERE organization_id = $1 AND id IN ({theirs}) AND NOT EXISTS ({others}) "
+        "ORDER BY name_folded, id"
     )
     return await _TEAMS.every(tx, rest, organization_id, user_id)
 

@@ -12,23 +12,30 @@ from typing import Any, Generic, Literal, TypeVar, Union, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from teamvars.domain.pages import Paged
+from teamvars.pace import in_batches
+from teamvars.services.rendered import Rendered
 from teamvars.web.http import paging
 from teamvars.web.http.idempotency import changed
+from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.paging import PageLinks, PageMeta
 from teamvars.web.http.parameters import including, requested_includes
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Attribute, Field, Group, structure
 from teamvars.web.http.routes import RequestBody, Route
-from teamvars.web.http.sending import Response
+from teamvars.web.http.sending import Response, rendered
 
 T = TypeVar("T")
 
 Json = Mapping[str, Any]
 
 Work = Callable[..., Awaitable[Any]]
+
+_AT_ONCE = 50
+"""How many resources of a whole list are encoded before the piece that they fill may be full."""
 
 
 class Found(Paged[T], Generic[T], frozen=True):
@@ -136,6 +143,13 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
         included = self._beside(found.included if isinstance(found, Found) else UNSET)
         document: msgspec.Struct = self.page(data=data, links=links, meta=meta, **included)
         return document
+
+    async def every(self, found: Paged[T]) -> Rendered:
+        """The document of a whole list, however long: others have the loop in between."""
+        batches = in_batches(found.items, lambda _: 1, _AT_ONCE)
+        beside = msgspec.json.encode(self.listing(replace(found, items=[])))
+        rest = beside.removeprefix(b'{"data":[]').removesuffix(b"}")
+        return await rendered("", ([self.shape.of(one) for one in some] for some in batches), rest)
 
     def new_draft(self, document: object, also: Collection[str | None] = ()) -> Any:
         """What a create asks for, with every fault of the document. It may have types `also`."""
@@ -265,7 +279,10 @@ class Operations(Generic[T]):
             told = {expands: any(includes)} if expands else {}
             found = await work(request.require_caller(), *asked, page, **told)
             found = shows(found, *includes)
-            ends = () if page is None else paging.links_and_meta(request, page, found.total)
+            if page is None:
+                body = await self._resource.every(found)
+                return Response(200, body, {"Content-Type": MEDIA_TYPE})
+            ends = paging.links_and_meta(request, page, found.total)
             return Response.document(200, self._resource.listing(found, *ends))
 
         reads = more.pop("reads", ())

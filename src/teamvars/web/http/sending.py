@@ -1,7 +1,7 @@
 """Responses, and sending them: a long one in chunks and under backpressure from its client."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import msgspec
@@ -9,6 +9,7 @@ import msgspec
 from teamvars.domain.errors import BUSY, Refusal, too_many_requests
 from teamvars.fair_slots import Principal
 from teamvars.kernel import Discreet
+from teamvars.pace import Pace
 from teamvars.services.rendered import Rendered
 from teamvars.time_limits import TimeLimit, TimeLimits
 from teamvars.web.http.negotiation import MEDIA_TYPE
@@ -65,6 +66,28 @@ class Response(Discreet, frozen=True):
         """With a document, encoded as JSON, and `headers` besides its Content-Type."""
         body = msgspec.json.encode(document)
         return cls(status, body, {"Content-Type": media_type, **headers})
+
+
+async def rendered(
+    tag: str, batches: Iterable[Sequence[msgspec.Struct]], rest: bytes = b""
+) -> Rendered:
+    """The document whose `data` are the resources of all batches, with the rest of its members.
+
+    Between the pieces of a long one others have the loop.
+    """
+    pieces = []
+    piece = bytearray(b'{"data":[')
+    comma = b""
+    pace = Pace()
+    for resources in batches:
+        piece += comma + msgspec.json.encode(resources)[1:-1]
+        comma = b","
+        if len(piece) > PIECE_BYTES:
+            pieces.append(bytes(piece))
+            piece.clear()
+            await pace.give_way()
+    piece += b"]" + rest + b"}"
+    return Rendered(tag, (*pieces, bytes(piece)))
 
 
 class _Held(msgspec.Struct):

@@ -1,18 +1,15 @@
 """The JSON:API documents the service answers with, as msgspec types, and how they are made."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
 from teamvars.domain.set_effects import Effects, keys_of
 from teamvars.domain.variable_sets import Owner, VariableSet
 from teamvars.domain.variables import Variable
-from teamvars.pace import Pace
-from teamvars.services.rendered import Rendered
 from teamvars.web.dialects import Dialect
 from teamvars.web.http.resource_objects import Identifier, RelatedLink, SelfLink, Time, timestamp
-from teamvars.web.http.sending import PIECE_BYTES
 
 
 class VariableAttributes(msgspec.Struct, rename="kebab", gc=False):
@@ -126,28 +123,6 @@ def entity_tag(version: str, owner: Owner, dialect: Dialect) -> str:
     """The version, a dot, and a short hash of whatever else the document shows (contract §4)."""
     shown = f"{owner.organization_name}/{owner.name}/{dialect.name}"
     return f'"{version}.{hashlib.sha256(shown.encode()).hexdigest()[:8]}"'
-
-
-async def rendered(
-    tag: str, batches: Iterable[Sequence[msgspec.Struct]], rest: bytes = b""
-) -> Rendered:
-    """The document whose `data` are the resources of all batches, with the rest of its members.
-
-    Between the pieces of a long one others have the loop.
-    """
-    pieces = []
-    piece = bytearray(b'{"data":[')
-    comma = b""
-    pace = Pace()
-    for resources in batches:
-        piece += comma + msgspec.json.encode(resources)[1:-1]
-        comma = b","
-        if len(piece) > PIECE_BYTES:
-            pieces.append(bytes(piece))
-            piece.clear()
-            await pace.give_way()
-    piece += b"]" + rest + b"}"
-    return Rendered(tag, (*pieces, bytes(piece)))
 
 
 class EffectOnWorkspace(msgspec.Struct):

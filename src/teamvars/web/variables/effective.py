@@ -29,7 +29,7 @@ from teamvars.web.http.negotiation import IF_NONE_MATCH
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import SelfLink
 from teamvars.web.http.routes import Route
-from teamvars.web.http.sending import Response
+from teamvars.web.http.sending import Response, rendered
 from teamvars.web.variables import documents
 from teamvars.web.variables.documents import (
     Place,
@@ -37,7 +37,6 @@ from teamvars.web.variables.documents import (
     VariableRelationships,
     entity_tag,
     place_of,
-    rendered,
     set_place,
 )
 from teamvars.web.variables.routes import list_response

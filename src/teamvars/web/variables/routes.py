@@ -20,14 +20,13 @@ from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.http.routes import Route
-from teamvars.web.http.sending import NO_HEADERS, Response
+from teamvars.web.http.sending import NO_HEADERS, Response, rendered
 from teamvars.web.variables import documents, requests
 from teamvars.web.variables.documents import (
     VariableDocument,
     VariableListDocument,
     entity_tag,
     place_of,
-    rendered,
 )
 from teamvars.web.variables.owners import OF_SETS, OF_WORKSPACES, OwnerKind
 

@@ -25,13 +25,12 @@ from teamvars.web.http.parameters import (
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import SelfLink
 from teamvars.web.http.routes import Route
-from teamvars.web.http.sending import Response
+from teamvars.web.http.sending import Response, rendered
 from teamvars.web.variables import documents
 from teamvars.web.variables.documents import (
     VariableAttributes,
     VariableRelationships,
     place_of,
-    rendered,
 )
 
 _PATH = "/api/v2/organizations/{organization}/vars"
