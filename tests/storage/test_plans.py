@@ -538,7 +538,7 @@ async def test_neither_jobs_nor_those_who_look_at_receipts_make_a_store_go_throu
 _HANDED_OUT = """
 WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < 4999)
 INSERT INTO runner_deliveries (runner_id, workspace_id, organization_id, at, versions)
-SELECT 'r' || (n % 50), 'more-' || (n / 50), $1, n, '{{}}' FROM numbers
+SELECT 'r' || (n % 50), 'more-' || (n / 50), $1, n, '{"v":"1"}' FROM numbers
 """
 
 
@@ -561,7 +561,7 @@ async def test_a_page_of_receipts_is_a_range_of_an_index_in_order(large: Large) 
         found = await large.watched.read(
             partial(asked, page=Page(size=7), workspace_id=workspace_id)
         )
-        assert len(found.items) == (0 if search.variable else 7)
+        assert len(found.items) == 7
         page, count = [one for sql, one in seen.items() if of in sql]
         plans = await _plan(large, page), await _plan(large, count)
         assert index in plans[0]
@@ -682,7 +682,7 @@ async def test_teams_that_read_a_workspace_are_found_once_also_before_there_are_
         return ["\n".join(str(row[0]) for row in rows) for rows in explained]
 
     found = await while_serving(postgres, plans)
-    assert ["hashed SubPlan" in plan and "EXISTS(SubPlan" in plan for plan in found] == [True, True]
+    assert ["hashed SubPlan" in plan and "EXISTS(SubPlan" in plan for plan in found] == [True]
 
 
 async def test_what_a_foreign_key_looks_for_is_not_looked_for_in_the_whole_organization(
@@ -922,7 +922,7 @@ async def plans_of(large: Large, who: str, path: str, word: str) -> list[str]:
 
 
 async def test_what_a_member_reads_is_found_once_and_not_for_each_grant(large: Large) -> None:
-    path = f"/teams/{large.tenant.teams['writers']}/team-workspaces"
+    path = f"/teams/{large.tenant.teams['writers']}/team-workspaces?page[size]=1"
     plans = await plans_of(large, "reader", path, "AS reached")
     assert len(plans) == 2
     for plan in plans:
@@ -936,11 +936,9 @@ async def test_members_are_found_by_the_index_of_their_names(large: Large) -> No
         ("user", ("username_folded", "email_folded")),
         ("email", ("email_folded",)),
     ):
-        plans = await plans_of(
-            large, "plain", f"{path}?filter[{name}]=a,b@c.d", "invited_as_folded"
-        )
-        assert len(plans) == 2
-        for plan, column in itertools.product(plans, columns):
+        asked = f"{path}?filter[{name}]=a,b@c.d"
+        (plan,) = await plans_of(large, "plain", asked, "invited_as_folded")
+        for column in columns:
             assert re.search(rf"users_{column}_key|found .*\({column}=", plan)
 
 
@@ -1035,7 +1033,7 @@ async def test_words_that_no_workspace_is_to_have_are_not_looked_for_one_by_one_
 ) -> None:
     tenant, seen = large.tenant, large.watched.seen
     seen.clear()
-    path = f"/organizations/{tenant.organization}/workspaces?search[exclude-tags]=a,b"
+    path = f"/organizations/{tenant.organization}/workspaces?search[exclude-tags]=a,b&page[size]=1"
     assert (await tenant.call("owner", "GET", path)).status_code == 200
     asked = [one for one in dict(seen).values() if "key_folded" in one.sql]
     plans = [await _plan(large, one) for one in asked]

@@ -170,4 +170,4 @@ async def test_the_number_of_statements_does_not_grow_with_teams_and_members(
         await tenant.call("owner", "POST", tenant.linkage_path(), document)
     for team, access in {"crew": "write", "managers": "read", "secret": "write"}.items():
         await grant(tenant, team, access)
-    assert (few, await cost()) == (4, 4)
+    assert (few, await cost()) == (3, 3)

@@ -52,6 +52,8 @@ class Reading(msgspec.Struct, Generic[T], frozen=True):
             return Paged(found, len(found))
         some = f"{ordered} LIMIT ${len(args) + 1} OFFSET ${len(args) + 2}"
         found = await self.every(tx, some, *args, page.size, page.offset)
+        if len(found) < page.size and (found or not page.offset):  # it is the last one
+            return Paged(found, page.offset + len(found))
         counted = self.counted or self.source
         count = await tx.count(f"SELECT count(*) FROM {counted} {rest}".rstrip(), *args)
         return Paged(found, count)
