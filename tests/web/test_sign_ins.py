@@ -704,7 +704,8 @@ async def test_a_provider_that_hangs_is_given_up_and_holds_only_so_many(
         assert (await second.arrive(said[1])).status_code == 403
     hanging.gone.set()
     del scene.one.answers["/token"]
-    assert (await second.arrive(said[1])).status_code == 303
+    # Its provider may have taken the code that was given up, so it comes with another.
+    assert (await second.arrive(scene.one.answer(await second.depart()))).status_code == 303
 
 
 async def test_an_address_keeps_nobody_elsewhere_from_signing_in(
