@@ -4,12 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.decisions import Delete, Insert, Needs, Update
-from teamvars.decisions.needs import UserIdsIn
+from teamvars.decisions.needs import MembersOf
 from teamvars.decisions.teams import create, delete, update
 from teamvars.domain.errors import Refusal
 from teamvars.domain.teams import Right, Team, TeamDraft, Visibility
 from tests.decisions.directory import (
     CREW,
+    MEMBER,
     OWNERS,
     Answers,
     actions,
@@ -19,7 +20,7 @@ from tests.decisions.directory import (
     to_team,
 )
 
-USERS = {UserIdsIn("team-1"): ("user-1",), UserIdsIn("team-0"): ()}
+USERS = {MembersOf("team-1"): [MEMBER], MembersOf("team-0"): []}
 RENAMED = TeamDraft(name="new")
 
 
@@ -61,7 +62,7 @@ def test_a_new_name_is_recorded_above_and_nothing_where_nothing_changes(
     decision = update(found(to_team(), USERS), "team-1", draft)
     assert actions(decision) == recorded
     assert len(decision.writes) == (1 if recorded else 0)
-    assert decision.answer.user_ids == ("user-1",)
+    assert decision.answer.user_ids == ["user-1"]
 
 
 def test_only_what_a_draft_names_becomes_another() -> None:

@@ -38,7 +38,7 @@ from teamvars.domain.access import WorkspaceAccess
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import not_found
 from teamvars.domain.invitations import Delivery, Link
-from teamvars.domain.memberships import LinkageType, Membership
+from teamvars.domain.memberships import Membership
 from teamvars.domain.moves import Access
 from teamvars.domain.names import fold
 from teamvars.domain.users import User
@@ -93,11 +93,6 @@ async def _access_to(tx: Transaction, _: Tools, __: Found, need: needs.AccessTo)
         await team_access.ON_WORKSPACES.of_places(tx, need.workspace_ids),
         await team_access.ON_PROJECTS.of_places(tx, need.project_ids),
     )
-
-
-async def _user_ids(tx: Transaction, _: Tools, __: Found, need: needs.UserIdsIn) -> Sequence[str]:
-    team_id = need.team_id
-    return (await memberships.ids_of_teams(tx, [team_id], LinkageType.USERS))[team_id]
 
 
 async def _members(
@@ -183,7 +178,6 @@ LOOK_UPS: LookUps = {
     needs.TeamCalled: by_fields(access_by_name.team_meant),
     needs.TeamsOf: lambda tx, _, __, n: teams.of_organizations(tx, [n.organization_id]),
     needs.TeamsWithIds: by_fields(teams.find_by_ids),
-    needs.UserIdsIn: _user_ids,
     needs.MembersOf: _members,
     needs.GrantWithId: by_fields(team_access.ON_WORKSPACES.get),
     needs.ProjectGrantWithId: by_fields(team_access.ON_PROJECTS.get),

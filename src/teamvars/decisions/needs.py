@@ -164,12 +164,6 @@ class TeamsWithIds(Need[Sequence[Team]], frozen=True):
     team_ids: tuple[str, ...]
 
 
-class UserIdsIn(Need[Sequence[str]], frozen=True):
-    """The users in a team, by id, invited ones included."""
-
-    team_id: str
-
-
 class MembersOf(Need[Sequence[Membership]], frozen=True):
     """The memberships in a team, by id, without their teams."""
 

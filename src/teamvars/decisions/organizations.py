@@ -1,6 +1,7 @@
 """What becomes of a request to create, change or delete an organization, and what it records."""
 
 import msgspec
+from msgspec.structs import replace
 
 from teamvars.decisions import (
     Decision,
@@ -88,9 +89,10 @@ def update(found: Found, name: str, draft: OrganizationDraft) -> Decision[Organi
     granted.require_owner()
     before = granted.organization
     _require_signed_in(found, before.sso_required, draft)
-    refuse_all([*draft.all_faults(), *draft.conflicts(before)])
+    view = OrganizationView(before, True, granted.rights)
+    refuse_all([*draft.all_faults(), *draft.conflicts(before), *draft.unlike(view)])
     after = draft.applied_to(before)
-    view = OrganizationView(after, True, granted.rights)
+    view = replace(view, organization=after)
     return together(view, *([] if after == before else [changed(found, before, after)]))
 
 

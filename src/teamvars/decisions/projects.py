@@ -92,7 +92,8 @@ def update(found: Found, project_id: str, draft: ProjectDraft) -> Decision[Proje
     before = _managed(found, project_id)
     was = Tags(bindings=before.bindings)
     surplus = draft.tags.surplus(was, TagChange.REPLACE)
-    refuse_all([*draft.all_faults(), *draft.conflicts(before.project), *surplus])
+    conflicts = *draft.conflicts(before.project), *draft.unlike(before)
+    refuse_all([*draft.all_faults(), *conflicts, *surplus])
     bindings = draft.tags.applied_to(was, TagChange.REPLACE).bindings
     after = replace(before, project=draft.applied_to(before.project), bindings=bindings)
     return _changed(found, before, after)

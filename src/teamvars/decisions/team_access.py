@@ -111,7 +111,14 @@ def update_on_project(found: Found, id_: str, draft: ProjectGrantDraft) -> Decis
 
 def _updated(found: Found, need: Need[G], draft: AccessDraft) -> Decision[G]:
     before: G = _owned(found, need)
-    refuse_all([*draft.all_faults(), *draft.contradictions(before), *draft.conflicts(before.id)])
+    refuse_all(
+        [
+            *draft.all_faults(),
+            *draft.contradictions(before),
+            *draft.conflicts(before.id),
+            *draft.unlike(before),
+        ]
+    )
     after = draft.applied_to(before)
     return together(after, *([] if after == before else [changed(found, before, after)]))
 

@@ -21,7 +21,7 @@ from teamvars.decisions import (
     others,
     together,
 )
-from teamvars.decisions.needs import MembersOf, ToOrganization, ToTeam, UserIdsIn
+from teamvars.decisions.needs import MembersOf, ToOrganization, ToTeam
 from teamvars.domain.access import TeamAccess
 from teamvars.domain.errors import (
     NAME_TAKEN,
@@ -108,8 +108,11 @@ def update(found: Found, team_id: str, draft: TeamDraft) -> Decision[TeamView]:
     granted = _managed(found, team_id)
     before = granted.team
     _require_rights(draft, before, is_owner=granted.is_owner)
-    refuse_all([*draft.all_faults(), *draft.conflicts(before)])
-    after, users = draft.applied_to(before), found.of(UserIdsIn(team_id))
+    members = found.of(MembersOf(team_id))
+    users = sorted(one.user.id for one in members)
+    whole = replace(view_of(granted, len(users), users), member_ids=[one.id for one in members])
+    refuse_all([*draft.all_faults(), *draft.conflicts(before), *draft.unlike(whole)])
+    after = draft.applied_to(before)
     granted = replace(granted, team=after)
     if not granted.sees:
         raise Refusal(NOT_SEEN_AFTERWARDS)

@@ -345,10 +345,12 @@ def _planned(
 ) -> tuple[Standing, Standing]:
     """The set as it is and as it would be, with what it is attached to. Refuses: see `update`."""
     was = Standing(before, found.of(AttachedTo(before.id)))
+    (view,) = _views(found, [before], None)
     refuse_all(
         [
             *draft.all_faults(),
             *draft.conflicts(before),
+            *draft.unlike(view),
             *_target_faults(found, draft, was, rules),
             *(_global_faults(found, before, rules) if draft.is_global else []),
         ]

@@ -164,7 +164,7 @@ def update(
     modes = draft.mode_faults(there.settings.default_mode)
     faults = [*draft.all_faults(), *modes, *draft.trigger_faults(there.settings)]
     faults += draft.tags.surplus(before.details.tags, TagChange.REPLACE)
-    refuse_all([*faults, *draft.conflicts(before.workspace)])
+    refuse_all([*faults, *draft.conflicts(before.workspace), *draft.unlike(before)])
     settings = draft.applied_to(there.settings)
     tags = draft.tags.applied_to(before.details.tags, TagChange.REPLACE)
     parts = []

@@ -54,7 +54,7 @@ class Code(Enum):
     RELATIONSHIP_CONFLICT = (
         "relationship_conflict",
         Kind.CONFLICT,
-        "Not the related resource in the path",
+        "Not what it is related to",
     )
     WORKSPACE_LOCKED = ("workspace_locked", Kind.CONFLICT, "Workspace is locked")
     WORKSPACE_NOT_LOCKED = ("workspace_not_locked", Kind.CONFLICT, "Workspace is not locked")
@@ -402,6 +402,12 @@ ALREADY_MADE = Fault(
     "The first request with this key made it, and its answer showed it. If that answer is "
     "lost, delete what meta.id names and send a new key.",
     header=_IDEMPOTENCY_KEY,
+)
+
+# Of relationships
+OTHERWISE_RELATED = Fault(
+    Code.RELATIONSHIP_CONFLICT,
+    "It is not related to this, and an update does not change what it is related to here.",
 )
 
 # Of variables

@@ -1,6 +1,9 @@
-"""What a request names by id, all or none of which a change concerns."""
+"""What a request names by id: the resource that it is about, what that is related to, and those all
+or none of which a change concerns.
+"""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -8,6 +11,19 @@ from teamvars.domain.errors import Fault
 
 MAX_ITEMS = 1000
 """Of a document that names several resources."""
+
+
+class ResourceDraft(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request says of a resource, beside its attributes, and the faults of the document.
+
+    `id` is that of the document, when it has one. `unlike` is asked of the resource before it is
+    updated: it finds a fault for each relationship that the request names otherwise than it is, and
+    that no update changes.
+    """
+
+    id: str | None = None
+    faults: tuple[Fault, ...] = ()
+    unlike: Callable[[Any], list[Fault]] = lambda _: []
 
 
 class IdsDraft(msgspec.Struct, frozen=True):

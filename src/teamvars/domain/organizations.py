@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.client_settings import NO_AGENTS, Setting, Settings, Values
 from teamvars.domain.errors import Code, Fault
+from teamvars.domain.linked import ResourceDraft
 from teamvars.domain.names import email_faults, fold, name_faults
 
 _ALL_SESSIONS = (
@@ -106,18 +107,16 @@ class OrganizationSearch(msgspec.Struct, frozen=True):
     email: str = ""
 
 
-class OrganizationDraft(msgspec.Struct, frozen=True):
+class OrganizationDraft(ResourceDraft, frozen=True):
     """What a request says of an organization; None where it says nothing usable.
 
-    `id` is that of the document, when it has one. `settings` are those of `SETTINGS` that it names.
+    `settings` are those of `SETTINGS` that it names.
     """
 
-    id: str | None = None
     name: str | None = None
     email: str | None = None
-    settings: Values = {}
+    settings: Values = msgspec.field(default_factory=dict)
     sso_required: bool | None = None
-    faults: tuple[Fault, ...] = ()
 
     def all_faults(self) -> list[Fault]:
         """Those of the document, and every rule it breaks."""

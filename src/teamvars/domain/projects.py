@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.client_settings import NO_AGENTS, Setting, Settings, Value, Values
 from teamvars.domain.errors import Fault, other_id
+from teamvars.domain.linked import ResourceDraft
 from teamvars.domain.names import project_name_faults
 from teamvars.domain.organizations import DEFAULT_MODE
 from teamvars.domain.tags import TagsDraft
@@ -100,17 +101,15 @@ class ProjectSearch(msgspec.Struct, frozen=True):
     is_reversed: bool = False
 
 
-class ProjectDraft(msgspec.Struct, frozen=True):
+class ProjectDraft(ResourceDraft, frozen=True):
     """What a request says of a project; None where it says nothing usable.
 
-    `id` is that of the document, when it has one. `settings` are those of `SETTINGS` that it names.
+    `settings` are those of `SETTINGS` that it names.
     """
 
-    id: str | None = None
     name: str | None = None
-    settings: Values = {}
+    settings: Values = msgspec.field(default_factory=dict)
     tags: TagsDraft = TagsDraft()
-    faults: tuple[Fault, ...] = ()
 
     def all_faults(self) -> list[Fault]:
         """Those of the document, and every rule it breaks."""

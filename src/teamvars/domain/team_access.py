@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from teamvars.domain.access import Level
 from teamvars.domain.client_settings import Setting, Settings, Values
 from teamvars.domain.errors import ONLY_CUSTOM, Fault, not_offered, other_id, unknown_word
+from teamvars.domain.linked import ResourceDraft
 from teamvars.domain.teams import Visibility
 
 
@@ -125,7 +126,7 @@ class Terms(msgspec.Struct, frozen=True):
         return self.implied.get(grant.access) or self.permissions.changed(grant.custom, locks)
 
 
-class AccessDraft(msgspec.Struct, frozen=True):
+class AccessDraft(ResourceDraft, frozen=True):
     """What a request says of a grant; None where it says nothing usable.
 
     `variables` is the level, and `settings` are those of the permissions that it names. Where the
@@ -134,12 +135,10 @@ class AccessDraft(msgspec.Struct, frozen=True):
 
     terms: ClassVar[Terms]
 
-    id: str | None = None
     team_id: str | None = None
     access: str | None = None
     variables: str | None = None
-    settings: Values = {}
-    faults: tuple[Fault, ...] = ()
+    settings: Values = msgspec.field(default_factory=dict)
 
     def all_faults(self) -> list[Fault]:
         """Those of the document, and every rule it breaks."""

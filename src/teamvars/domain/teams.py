@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.client_settings import Setting, Settings, Values
 from teamvars.domain.errors import Code, Fault, other_id, unknown_word
+from teamvars.domain.linked import ResourceDraft
 from teamvars.domain.names import NAME_POINTER, team_name_faults
 
 ACCESS = "organization-access/"
@@ -120,20 +121,18 @@ class TeamFilter(msgspec.Struct, frozen=True):
     search: str | None = None
 
 
-class TeamDraft(msgspec.Struct, frozen=True):
+class TeamDraft(ResourceDraft, frozen=True):
     """What a request says of a team; None where it says nothing usable.
 
-    `id` is that of the document, when it has one. `rights` are those that it names, and whether the
-    team is to have them; `settings` are those of `SETTINGS` that it names.
+    `rights` are those that it names, and whether the team is to have them; `settings` are those of
+    `SETTINGS` that it names.
     """
 
-    id: str | None = None
     name: str | None = None
     visibility: str | None = None
     rights: Mapping[str, bool] = {}
     members_manage_token: bool | None = None
-    settings: Values = {}
-    faults: tuple[Fault, ...] = ()
+    settings: Values = msgspec.field(default_factory=dict)
 
     def all_faults(self) -> list[Fault]:
         """Those of the document, and every rule it breaks."""

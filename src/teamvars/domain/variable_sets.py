@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.errors import Code, Fault, invalid, other_id
-from teamvars.domain.linked import IdsDraft
+from teamvars.domain.linked import IdsDraft, ResourceDraft
 from teamvars.domain.names import fold, is_safe
 from teamvars.domain.variables import Variable
 from teamvars.domain.workspaces import Quota, Workspace
@@ -171,15 +171,13 @@ class SetSearch(msgspec.Struct, frozen=True):
     is_owned: bool = False
 
 
-class SetDraft(msgspec.Struct, frozen=True):
+class SetDraft(ResourceDraft, frozen=True):
     """What a request says of a set; None where it says nothing usable.
 
-    `id` is that of the document, when it has one, and `parent` the name of the organization that it
-    is to belong to, or `project_id` the id of the project. `workspaces` and `projects` are those
-    that it is to be attached to, and no others.
+    `parent` is the name of the organization that it is to belong to, or `project_id` the id of the
+    project. `workspaces` and `projects` are those that it is to be attached to, and no others.
     """
 
-    id: str | None = None
     parent: str | None = None
     project_id: str | None = None
     name: str | None = None
@@ -188,7 +186,6 @@ class SetDraft(msgspec.Struct, frozen=True):
     is_priority: bool | None = None
     workspaces: TargetsDraft | None = None
     projects: TargetsDraft | None = None
-    faults: tuple[Fault, ...] = ()
 
     def all_faults(self) -> list[Fault]:
         """Those of the document, and every rule it breaks."""

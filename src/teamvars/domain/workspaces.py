@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from teamvars.domain import organizations, projects
 from teamvars.domain.client_settings import NO_AGENTS, Setting, Settings, Value, Values
 from teamvars.domain.errors import Code, Fault, invalid, not_offered, other_id, unknown_word
+from teamvars.domain.linked import ResourceDraft
 from teamvars.domain.names import fold, name_faults
 from teamvars.domain.organizations import DEFAULT_MODE
 from teamvars.domain.projects import Project, default_project_of
@@ -212,23 +213,20 @@ class WorkspaceSearch(msgspec.Struct, frozen=True):
     is_reversed: bool = False
 
 
-class WorkspaceDraft(msgspec.Struct, frozen=True):
+class WorkspaceDraft(ResourceDraft, frozen=True):
     """What a request says of a workspace; None where it says nothing usable.
 
-    `id` is that of the document, when it has one. `operations` is what clients said before there
-    were modes. `settings` are those of `SETTINGS` that it names. It is to be in the project with
-    the `project_id`; None: in the default one.
+    `operations` is what clients said before there were modes. `settings` are those of `SETTINGS`
+    that it names. It is to be in the project with the `project_id`; None: in the default one.
     """
 
-    id: str | None = None
     name: str | None = None
     execution_mode: str | None = None
     operations: bool | None = None
     terraform_version: str | None = None
-    settings: Values = {}
+    settings: Values = msgspec.field(default_factory=dict)
     tags: TagsDraft = TagsDraft()
     project_id: str | UnsetType | None = UNSET
-    faults: tuple[Fault, ...] = ()
 
     def all_faults(self) -> list[Fault]:
         """Those of the document, and every rule it breaks."""

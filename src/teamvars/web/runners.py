@@ -341,7 +341,7 @@ def routes(runners: Runners) -> list[Route]:
 def _approval(document: object) -> ApprovalDraft:
     """Which version a request approves."""
     read = Reader(document)
-    id_, attributes = read.changed_resource(RUNNER.type)
+    _, id_, attributes = read.changed_resource(RUNNER.type)
     at = "/data/attributes"
     digest = read.member({} if attributes is None else attributes, "digest", str, at)
     if digest is not None and _DIGEST.fullmatch(digest) is None:

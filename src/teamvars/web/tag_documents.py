@@ -97,7 +97,7 @@ class GivenProject(msgspec.Struct):
 
 
 class GivenWorkspaceRelationships(msgspec.Struct, rename="kebab"):
-    """The project that a workspace is to be in, and its tags; others are ignored."""
+    """The project that a workspace is to be in, and its tags; no others are changed."""
 
     project: GivenProject | UnsetType = UNSET
     tags: TagsDocument | UnsetType = UNSET
@@ -206,7 +206,7 @@ EFFECTIVE = Resource[Binding](
 
 
 class GivenProjectRelationships(msgspec.Struct, rename="kebab"):
-    """The keys with values that a project is to have; others are ignored."""
+    """The keys with values that a project is to have; no others are changed."""
 
     tag_bindings: TagBindingsDocument | UnsetType = UNSET
 
@@ -228,7 +228,7 @@ def _bindings_named(
 
 def _listed(read: Reader, relationships: Mapping[str, Any] | None, name: str) -> list[Any] | None:
     """What a relationship to many lists, if it is there."""
-    relation = read.member(relationships, name, dict, "/data/relationships", required=False)
+    relation = read.relation(relationships, name)
     return read.member(relation, "data", list, f"/data/relationships/{name}")
 
 

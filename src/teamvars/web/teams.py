@@ -2,7 +2,6 @@
 linkage.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -105,12 +104,6 @@ class GivenTeamRelationships(msgspec.Struct, rename="kebab"):
     organization_memberships: NoMembers | UnsetType = UNSET
 
 
-def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
-    for linkage in LinkageType:
-        read.refuse_some(relationships, linkage, _NO_MEMBERS)
-    return {}
-
-
 _RELATIONSHIPS = Group[TeamView](
     "TeamRelationships",
     "What a team belongs to, and who belongs to it.",
@@ -145,7 +138,9 @@ TEAM = Resource[TeamView](
     id=lambda one: one.team.id,
     path=_path,
     draft=TeamDraft,
-    relations=Relations(GivenTeamRelationships, _named, required=False),
+    relations=Relations(
+        GivenTeamRelationships, required=False, refused=dict.fromkeys(LinkageType, _NO_MEMBERS)
+    ),
     include=(_USERS, _MEMBERSHIPS),
     included=(USER.shape.type, MEMBERSHIP.shape.type),
     texts={"TeamListDocument": "One page of the teams a caller sees."},

@@ -102,7 +102,6 @@ def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, A
     ids: dict[TargetKind, tuple[str | None, ...] | None] = {
         kind: read.related_ids(relationships, kind, kind, MAX_ITEMS) for kind in KINDS
     }
-    read.refuse_some(relationships, _VARS, _NO_VARIABLES)
     linked: dict[str, Any] = {
         kind: TargetsDraft(ones, kind=kind, at=f"/data/relationships/{kind}/data")
         for kind, ones in ids.items()
@@ -192,7 +191,13 @@ VARIABLE_SET = Resource[SetView](
     draft=SetDraft,
     include=(_WORKSPACES, _PROJECTS),
     included=(IncludedWorkspace, IncludedProject),
-    relations=Relations(GivenSetRelationships, _named, required=False, changeable=True),
+    relations=Relations(
+        GivenSetRelationships,
+        _named,
+        required=False,
+        changeable=True,
+        refused={_VARS: _NO_VARIABLES},
+    ),
     attributes=(
         Attribute("name", str, lambda one: one.set.name, given=Annotated[str, _NAME], new=REQUIRED),
         Attribute(

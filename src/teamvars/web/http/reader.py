@@ -2,7 +2,7 @@
 name resources by id, all or none of which a change concerns.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from itertools import islice
 from typing import Annotated, Any, TypeVar, cast
 
@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.errors import Code, Fault, Faults
 from teamvars.domain.linked import MAX_ITEMS, IdsDraft
+from teamvars.domain.names import fold
 from teamvars.web.http.json_body import nul_places, pointer, pointer_token
 
 _TYPE_NAMES = {
@@ -22,6 +23,9 @@ _TYPE_NAMES = {
 }
 
 T = TypeVar("T")
+
+Linkage = set[tuple[str, str]]
+"""What a relationship names, by type and id."""
 
 DRY_RUN_NAME = "dry-run"
 """What is an option wherever a change can be asked about without being made."""
@@ -116,12 +120,12 @@ class Reader:
 
     def changed_resource(
         self, type_: str, also: Collection[str | None] = ()
-    ) -> tuple[str | None, dict[str, Any] | None]:
-        """The id and the attributes of an update; clients may leave out either."""
+    ) -> tuple[dict[str, Any] | None, str | None, dict[str, Any] | None]:
+        """The `data` of an update, its id and its attributes; clients may leave out either."""
         data = self.data(dict)
         self.require_type(data, type_, also=also)
         id_ = self.member(data, "id", str, "/data", required=False)
-        return id_, self.member(data, "attributes", dict, "/data", required=False)
+        return data, id_, self.member(data, "attributes", dict, "/data", required=False)
 
     def attributes(self, type_: str) -> dict[str, Any] | None:
         """Those of a document that asks for something of that type, which has no id."""
@@ -209,6 +213,13 @@ class Reader:
         self.fault(Code.TOO_MANY_ITEMS, f"A request has at most {most} items.", at)
         return []
 
+    def relation(self, relationships: Mapping[str, Any] | None, name: str) -> dict[str, Any] | None:
+        """A relationship that need not be there. None: nothing is said of what is related, as where
+        there are links alone.
+        """
+        found = self.member(relationships, name, dict, "/data/relationships", required=False)
+        return None if found and "data" not in found else found
+
     def related_id(
         self, relationships: Mapping[str, Any] | None, name: str, type_: str
     ) -> str | None:
@@ -224,14 +235,20 @@ class Reader:
         """The id of a relationship to one resource of that type; None where it is to none. UNSET:
         the request says nothing usable of it.
         """
-        at = "/data/relationships"
-        relation = self.member(relationships, name, dict, at, required=False)
+        relation = self.relation(relationships, name)
         if relation is None:
             return UNSET
         if relation.get("data", UNSET) is None:
             return None
         id_ = self.related_id(relationships, name, type_)
         return UNSET if id_ is None else id_
+
+    def linkages(
+        self, relationships: Mapping[str, Any] | None, names: Iterable[str]
+    ) -> dict[str, Linkage]:
+        """What is named by those relationships of these names that have `data`."""
+        found = {name: self.relation(relationships, name) for name in names}
+        return {name: linkage(one["data"]) for name, one in found.items() if one}
 
     def related_ids(
         self, relationships: Mapping[str, Any] | None, name: str, type_: str, most: int
@@ -240,8 +257,7 @@ class Reader:
         for each that is at fault. None: the request says nothing usable of it.
         """
         at = f"/data/relationships/{name}"
-        relation = self.member(relationships, name, dict, "/data/relationships", required=False)
-        items = self.member(relation, "data", list, at)
+        items = self.member(self.relation(relationships, name), "data", list, at)
         return None if items is None else self.identifiers(items, type_, most, f"{at}/data")
 
     def identifiers(
@@ -292,6 +308,16 @@ class ItemReader(Reader):
 
     def fault(self, code: Code, detail: str, pointer: str) -> None:
         super().fault(code, detail, self.at + pointer.removeprefix("/data"))
+
+
+def linkage(data: Any) -> Linkage:
+    """What the `data` of a relationship names: one resource, several or none. The id of an
+    organization is its name, in which case does not count.
+    """
+    items = data if isinstance(data, list) else [] if data is None else [data]
+    named = [item if isinstance(item, dict) else {} for item in items]
+    pairs = ((str(item.get("type")), str(item.get("id"))) for item in named)
+    return {(type_, fold(id_) if type_ == "organizations" else id_) for type_, id_ in pairs}
 
 
 def _may_have_nul(document: object) -> bool:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from teamvars.domain.errors import OTHERWISE_RELATED, Fault
 from teamvars.domain.pages import Paged
 from teamvars.pace import in_batches
 from teamvars.services.rendered import Rendered
@@ -22,7 +23,7 @@ from teamvars.web.http.idempotency import changed
 from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.paging import PageLinks, PageMeta
 from teamvars.web.http.parameters import including, requested_includes
-from teamvars.web.http.reader import Reader
+from teamvars.web.http.reader import Linkage, Reader, linkage
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Attribute, Field, Group, structure
 from teamvars.web.http.routes import RequestBody, Route
@@ -46,13 +47,15 @@ class Found(Paged[T], Generic[T], frozen=True):
 
 class Relations(msgspec.Struct, frozen=True):
     """The relationships that a create names: their type, and how they are read, by the names that
-    a draft has for them. An update may name them as well where they are `changeable`.
+    a draft has for them. An update may name them as well where they are `changeable`. Some may name
+    nothing where something is made: `refused` says why.
     """
 
     type: Any
-    read: Callable[[Reader, Json | None], dict[str, Any]]
+    read: Callable[[Reader, Json | None], dict[str, Any]] = lambda *_: {}
     required: bool = True
     changeable: bool = False
+    refused: Mapping[str, str] = {}
 
 
 class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True):
@@ -106,6 +109,20 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
         members.append(Attribute("attributes", self.said.type, self.said.of))
         members.extend(self.members)
         return Group(*self._called("{}Resource", "{A}."), *members, tag=tag)
+
+    @cached_property
+    def _related(self) -> Group[T] | None:
+        """What it is related to."""
+        return next((one.shown for one in self.members if one.name == "relationships"), None)
+
+    @cached_property
+    def _unchanged(self) -> list[str]:
+        """The relationships that are shown, and that no update changes."""
+        shown = [] if self._related is None else _names_of(self._related.type)
+        if self.relations is None or not self.relations.changeable:
+            return shown
+        changed = _names_of(self.relations.type)
+        return [name for name in shown if name not in changed]
 
     @cached_property
     def one(self) -> Any:
@@ -167,19 +184,21 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
             required = self.relations.required
             named = read.member(data, "relationships", dict, "/data", required=required)
             said |= self.relations.read(read, named)
+            for name, why in self.relations.refused.items():
+                read.refuse_some(named, name, why)
         return self.draft(**said, faults=read.faults)
 
     def changed_draft(self, document: object, also: Collection[str | None] = ()) -> Any:
         """What an update asks for; clients may leave out both `id` and `attributes`."""
         assert self.draft is not None
         read = Reader(document)
-        id_, attributes = read.changed_resource(self.type, also)
+        data, id_, attributes = read.changed_resource(self.type, also)
         said = self._read(read, attributes, is_new=False)
+        named = read.member(data, "relationships", dict, "/data", required=False)
         if self.relations is not None and self.relations.changeable:
-            data = document.get("data") if isinstance(document, dict) else None
-            parent = data if isinstance(data, dict) else None
-            named = read.member(parent, "relationships", dict, "/data", required=False)
             said |= self.relations.read(read, named)
+        if others := read.linkages(named, self._unchanged):
+            said["unlike"] = partial(self._unlike, others)
         return self.draft(**said, id=id_, faults=read.faults)
 
     def new_body(self, **example: Any) -> RequestBody:
@@ -226,6 +245,14 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
             elif found is not None:
                 said.setdefault(whole, {})[name] = found
         return said
+
+    def _unlike(self, named: Mapping[str, Linkage], one: T) -> list[Fault]:
+        """A fault for each relationship that is named otherwise than it is shown."""
+        assert self._related is not None  # else none is named
+        shown = msgspec.to_builtins(self._related.of(one))
+        there = {name: linkage(relation.get("data")) for name, relation in shown.items()}
+        others = [name for name, said in named.items() if said != there.get(name, linkage(None))]
+        return [OTHERWISE_RELATED.at(f"/data/relationships/{name}/data") for name in others]
 
     def _called(self, name: str, text: str) -> tuple[str, str]:
         """The name and the text of one of its types."""
@@ -374,6 +401,11 @@ class Operations(Generic[T]):
         headers = {"Location": self._resource.path(page.items[0])} if status == 201 else {}
         document = self._resource.document(page.items[0], page.included)
         return Response.document(status, document, headers)
+
+
+def _names_of(type_: Any) -> list[str]:
+    """What the members of an object of that type are called in documents."""
+    return [field.encode_name for field in msgspec.structs.fields(type_)]
 
 
 def _asks(request: Request) -> Iterable[Any]:
