@@ -275,6 +275,15 @@ async def test_an_update_is_recorded_with_what_it_changed(tenant: Tenant) -> Non
     ]
 
 
+async def test_an_address_is_taken_away_by_an_empty_one(tenant: Tenant) -> None:
+    await update(tenant, email="one@example.com")
+    answer = await update(tenant, email="")
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["data"]["attributes"]["email"] == ""
+    shown = await tenant.call("owner", "GET", f"/organizations/{tenant.organization}")
+    assert shown.json()["data"]["attributes"]["email"] == ""
+
+
 async def test_an_update_that_changes_nothing_writes_nothing(tenant: Tenant) -> None:
     before = await sequences_of(tenant.deployment)
     same = document(name=tenant.organization)

@@ -44,9 +44,7 @@ async def related_ids(tenant: Tenant) -> dict[str, str]:
     ids = await ids_of(tenant)
     workspace, project = f"/workspaces/{ids['workspace_id']}", f"/projects/{ids['project_id']}"
     members = linkage_document(tenant.users["plain"], tenant.users["reader"])
-    addressed = {"data": {"type": "organizations", "attributes": {"email": "a@example.com"}}}
     for method, path, document in (
-        ("PATCH", f"/organizations/{tenant.organization}", addressed),
         ("PATCH", f"{project}/tag-bindings", bound(tier="one")),
         ("PATCH", f"{workspace}/tag-bindings", bound(env="live")),
         ("POST", f"{workspace}/actions/lock", None),

@@ -110,7 +110,7 @@ class OrganizationSearch(msgspec.Struct, frozen=True):
 class OrganizationDraft(ResourceDraft, frozen=True):
     """What a request says of an organization; None where it says nothing usable.
 
-    `settings` are those of `SETTINGS` that it names.
+    An empty `email` is none. `settings` are those of `SETTINGS` that it names.
     """
 
     name: str | None = None
@@ -123,7 +123,7 @@ class OrganizationDraft(ResourceDraft, frozen=True):
         return [
             *self.faults,
             *name_faults(self.name),
-            *email_faults(self.email),
+            *email_faults(self.email or None),
             *SETTINGS.faults(self.settings),
         ]
 
@@ -139,7 +139,7 @@ class OrganizationDraft(ResourceDraft, frozen=True):
         return replace(
             organization,
             name=organization.name if self.name is None else self.name,
-            email=organization.email if self.email is None else self.email,
+            email=organization.email if self.email is None else self.email or None,
             settings=SETTINGS.changed(organization.settings, self.settings),
             sso_required=(
                 organization.sso_required if self.sso_required is None else self.sso_required
