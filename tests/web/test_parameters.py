@@ -306,6 +306,22 @@ OTHER_ANSWERS = [
 OTHER_PAGES = ["page", "page[number]", "page[after]", "page[offset]"]
 
 
+LISTS = [(route.template, one.name) for route in reading() for one in route.reads if one.is_list]
+
+
+@ON_SQLITE
+@pytest.mark.parametrize(("template", "name"), LISTS)
+async def test_a_list_without_a_word_is_refused_unless_it_is_empty(
+    shared: Tenant, template: str, name: str
+) -> None:
+    assert await status(shared, search(shared, template, (name, ""))) in (200, 404)
+    for text in (",", " , ", " "):
+        answer = await shared.call("owner", "GET", search(shared, template, (name, text)))
+        (error,) = answer.json()["errors"]
+        assert (answer.status_code, error["code"]) == (400, "invalid_parameter")
+        assert error["source"] == {"parameter": name}
+
+
 @ON_SQLITE
 @pytest.mark.parametrize("route", reading(), ids=lambda route: route.template)
 async def test_what_would_change_an_answer_is_read_or_refused_and_never_ignored(

@@ -149,9 +149,9 @@ def _texts(request: Request, include: Parameter) -> dict[str, list[str]]:
     for name, text in request.query:
         if text:
             found.setdefault(name, []).append(text)
-    if include.name in found:
+    if words := _words(found.get(include.name, ())):
         ignored = request.ignored_includes.difference(include.schema.get("enum", ()))
-        found[include.name] = [word for word in _words(found[include.name]) if word not in ignored]
+        found[include.name] = [word for word in words if word not in ignored]
         if not found[include.name]:
             del found[include.name]
     return found
@@ -165,8 +165,8 @@ def _wrong(
     parameter: Parameter, name: str, said: Sequence[str], there: Collection[str]
 ) -> str | None:
     """What is wrong with what a parameter says by that name, beside others, if anything is."""
-    if parameter.is_list and len(said) > MAX_WORDS:
-        return f"{name} has at most {MAX_WORDS} words."
+    if parameter.is_list and not 1 <= len(said) <= MAX_WORDS:
+        return f"{name} has 1 to {MAX_WORDS} words, with commas between them."
     if not parameter.is_list and len(set(said)) > 1:
         return f"{name} is given more than once."
     for word in said:
