@@ -73,6 +73,9 @@ def test_a_version_keeps_within_its_bounds(
         (RunnerDraft(public_key=KEY), (None, {}, KEY)),
         (RunnerDraft(public_key=KEY, conditions={"a": "b"}), (None, {"a": "b"}, KEY)),
         (RunnerDraft(public_key=KEY, issuer=OTHER), (OTHER, {"sub": "job"}, KEY)),
+        (RunnerDraft(issuer=""), (None, {"sub": "job"}, None)),
+        (RunnerDraft(public_key=""), (ISSUER, {"sub": "job"}, None)),
+        (RunnerDraft(public_key=KEY, issuer=""), (None, {}, KEY)),
     ],
 )
 def test_another_proof_takes_the_place_of_one(draft: RunnerDraft, proof: tuple[Any, ...]) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 
 from teamvars import pace
@@ -157,6 +158,21 @@ async def test_an_update_makes_a_version_that_waits_for_approval(tenant: Tenant)
     assert said["digest"] != made["attributes"]["digest"]
     again = await tenant.call("owner", "PATCH", f"/runners/{made['id']}", change)
     assert again.json()["data"]["attributes"]["version"] == 2
+
+
+async def test_null_takes_the_proof_away_and_another_has_to_be_there(tenant: Tenant) -> None:
+    made = await propose(tenant)
+
+    async def said(**attributes: str | None) -> httpx.Response:
+        document = {"data": {"type": "runners", "attributes": attributes}}
+        return await tenant.call("owner", "PATCH", f"/runners/{made['id']}", document)
+
+    (error,) = (await said(issuer=None)).json()["errors"]
+    assert error["source"] == {"pointer": "/data/attributes/issuer"}
+    other = await said(**{"issuer": None, "public-key": "A" * 43})
+    changed = other.json()["data"]["attributes"]
+    proof = changed["issuer"], changed["conditions"], changed["public-key"]
+    assert proof == (None, {}, "A" * 43)
 
 
 async def test_an_update_may_name_other_workspaces(tenant: Tenant) -> None:

@@ -472,6 +472,13 @@ async def test_variables_of_a_set_are_read_at_a_workspace_that_it_reaches_and_at
     assert (await tenant.call("outsider", "GET", of_network)).status_code == 404
 
 
+async def test_null_takes_the_description_of_a_set_away(tenant: Tenant) -> None:
+    set_id = await make_set(tenant, "Shared keys", description="d")
+    document = {"data": {"type": "varsets", "attributes": {"description": None}}}
+    answer = await tenant.call("owner", "PATCH", f"/varsets/{set_id}", document)
+    assert answer.json()["data"]["attributes"]["description"] == ""
+
+
 async def test_an_update_may_be_posted(tenant: Tenant) -> None:
     made = await make_set(tenant, "old", "network")
     document = {"data": {"type": "varsets", "id": made, "attributes": {"name": "new"}}}

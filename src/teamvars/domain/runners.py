@@ -230,7 +230,8 @@ class Runner(msgspec.Struct, frozen=True):
 
 class RunnerDraft(msgspec.Struct, frozen=True):
     """What a request says of a runner; None where it says nothing usable. `expires_at` in µs UTC,
-    or 0 where that is no time. `organization` is the name of the one that it means.
+    or 0 where that is no time. `organization` is the name of the one that it means. An empty proof,
+    `issuer` or `public_key`, is none.
     """
 
     id: str | None = None
@@ -258,10 +259,11 @@ class RunnerDraft(msgspec.Struct, frozen=True):
         if self.workspace_ids is not None:
             # One at fault is one that is named: nobody is told to name some.
             said["workspace_ids"] = tuple(dict.fromkeys(id_ or "" for id_ in self.workspace_ids))
-        if self.public_key is not None and self.issuer is None:
+        if self.public_key and not self.issuer:
             said |= {"issuer": None, "conditions": self.conditions or {}}
-        if self.issuer is not None and self.public_key is None:
+        if self.issuer and not self.public_key:
             said["public_key"] = None
+        said |= {name: None for name in ("issuer", "public_key") if said.get(name) == ""}
         return replace(spec, **said)
 
 

@@ -183,6 +183,7 @@ RUNNER = Resource[RunnerView](
             str | None,
             lambda one: one.runner.spec.issuer,
             given=Annotated[str, _ISSUER] | None,
+            null="",
         ),
         Attribute(
             "conditions",
@@ -195,6 +196,7 @@ RUNNER = Resource[RunnerView](
             str | None,
             lambda one: one.runner.spec.public_key,
             given=Annotated[str, _PUBLIC_KEY] | None,
+            null="",
         ),
         Attribute(
             "workspace-patterns",

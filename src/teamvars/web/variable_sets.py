@@ -206,6 +206,7 @@ VARIABLE_SET = Resource[SetView](
             lambda one: one.set.description,
             given=Annotated[str, _DESCRIPTION] | None,
             new="",
+            null="",
         ),
         Attribute(
             "global",
