@@ -7,6 +7,7 @@ import pytest
 
 from teamvars.decisions import Decision, Found
 from teamvars.decisions.needs import (
+    BindingsOf,
     ProjectWithId,
     TokensIssued,
     ToOrganization,
@@ -71,6 +72,7 @@ def to_acme(
         ToOrganization("acme"): access,
         ToOrganizationWithId("org-1"): access,
         ProjectWithId(DEFAULT.id): DEFAULT,
+        BindingsOf((DEFAULT.id,)): {},
     }
 
 
@@ -84,7 +86,8 @@ def to_project(
     """What somebody may do with a project, if they see it; see `to_acme`."""
     acme = to_acme(**may)
     access = ProjectAccess(project, acme[ToOrganization("acme")], 1, 0, bindings or {})
-    return {**acme, ToProject(project.id): access if seen else not_found()}
+    granted = access if seen else not_found()
+    return {**acme, BindingsOf((project.id,)): {}, ToProject(project.id): granted}
 
 
 def to_team(

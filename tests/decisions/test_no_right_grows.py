@@ -188,6 +188,8 @@ class World:
 
     def _of_projects(self, need: Any) -> Any:
         match need:
+            case needs.BindingsOf():
+                return {}
             case needs.ProjectWithId():
                 return DEFAULT
             case needs.WorkspacesIn(id_):

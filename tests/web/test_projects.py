@@ -486,6 +486,27 @@ async def test_tags_of_a_project_are_set_by_key_and_inherited_by_its_workspaces(
     assert await tenant.deployment.audit_holds()
 
 
+async def test_a_workspace_has_the_tags_of_a_project_in_the_answer_that_puts_it_there(
+    tenant: Tenant,
+) -> None:
+    ids = await make(tenant), await make(tenant, "bank")
+    for project_id, key in zip(ids, ("till", "vault"), strict=True):
+        await tenant.call(
+            "owner", "PATCH", f"/projects/{project_id}/tag-bindings", bound(**{key: ""})
+        )
+    made = await tenant.call("owner", "POST", all_path(tenant), related(ids[0], name="till"))
+    where = f"/workspaces/{made.json()['data']['id']}"
+    assert made.json() == (await tenant.call("owner", "GET", where)).json()
+    changed = await tenant.call("owner", "PATCH", where, related(ids[1]))
+    assert changed.json() == (await tenant.call("owner", "GET", where)).json()
+    shown = [
+        one.json()["data"]["relationships"]["effective-tag-bindings"]["data"]
+        for one in (made, changed)
+    ]
+    assert [len(one) for one in shown] == [1, 1]
+    assert shown[0] != shown[1]
+
+
 async def test_too_many_bindings_of_a_project_are_told_beside_all_else(tenant: Tenant) -> None:
     many = {"tag-bindings": bound(**{f"k{n}": "" for n in range(MAX_TAGS + 1)})}
     said = project_document(name=" ")

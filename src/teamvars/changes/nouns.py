@@ -169,6 +169,7 @@ LOOK_UPS: LookUps = {
         tx, f.caller, f.now, n.organization_id, n.project_ids
     ),
     needs.ProjectWithId: by_fields(projects.get),
+    needs.BindingsOf: by_fields(projects.bindings),
     needs.AccessTo: _access_to,
     needs.WorkspacesIn: by_fields(projects.count_workspaces),
     needs.OrganizationCalled: by_fields(access_by_name.organization_meant),

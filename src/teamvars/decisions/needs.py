@@ -93,6 +93,12 @@ class ProjectWithId(Need[Project], frozen=True):
     project_id: str
 
 
+class BindingsOf(Need[Mapping[str, Mapping[str, str]]], frozen=True):
+    """The tags of those projects that have some, by the projects' ids."""
+
+    project_ids: tuple[str, ...]
+
+
 class AccessTo(Need[Access], frozen=True):
     """The teams of an organization, and what they have on these workspaces and projects."""
 

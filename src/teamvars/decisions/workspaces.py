@@ -23,6 +23,7 @@ from teamvars.decisions import (
     together,
 )
 from teamvars.decisions.needs import (
+    BindingsOf,
     DetailsOf,
     MembershipOf,
     ProjectWithId,
@@ -140,7 +141,8 @@ def create(
     refuse_all([*faults, *draft.tags.surplus(Tags(), TagChange.REPLACE)])
     tags = draft.tags.applied_to(Tags(), TagChange.REPLACE)
     settings, project_id = draft.new_settings(mode), None if project is None else project.id
-    details = WorkspaceDetails(settings, None, found.now, (), 0, tags, project_id)
+    inherited = _inherited(found, home.id)
+    details = WorkspaceDetails(settings, None, found.now, (), 0, tags, project_id, inherited)
     view = WorkspaceView(
         Workspace(id_, draft.name or "", owner.id, owner.name), details, granted.everywhere
     )
@@ -167,8 +169,9 @@ def update(
     refuse_all([*faults, *draft.conflicts(before.workspace), *draft.unlike(before)])
     settings = draft.applied_to(there.settings)
     tags = draft.tags.applied_to(before.details.tags, TagChange.REPLACE)
-    parts = []
+    parts, inherited = [], before.details.inherited
     if project is not None:
+        inherited = _inherited(found, project.id)
         found.require_locked([owner_id])
         sets = projects.sets_moved(found, project, [former])
         require_own_moves(found, sets, trust)
@@ -177,7 +180,13 @@ def update(
     after = replace(
         before,
         workspace=replace(before.workspace, name=draft.name or before.workspace.name),
-        details=replace(before.details, settings=settings, tags=tags, project_id=there.project_id),
+        details=replace(
+            before.details,
+            settings=settings,
+            tags=tags,
+            project_id=there.project_id,
+            inherited=inherited,
+        ),
     )
     if after.record != there:
         parts.append(changed(found, there, after.record))
@@ -321,6 +330,11 @@ def _placed(
         return replace(draft, faults=(*draft.faults, NO_SUCH_PROJECT)), None
     found.of(ToOrganizationWithId(owner_id)).require_moves()
     return draft, project
+
+
+def _inherited(found: Found, project_id: str) -> Mapping[str, str]:
+    """The bindings that a workspace has from a project."""
+    return found.of(BindingsOf((project_id,))).get(project_id, {})
 
 
 def _put_into(found: Found, record: WorkspaceRecord, project: Project) -> WorkspaceRecord:
