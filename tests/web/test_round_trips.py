@@ -92,6 +92,17 @@ async def test_a_variable_is_sent_back_as_it_is_shown_and_becomes_another_versio
     assert after == data
 
 
+async def test_what_a_search_finds_is_sent_back_to_where_it_is(tenant: Tenant) -> None:
+    await related_ids(tenant)
+    answer = await tenant.call("owner", "GET", f"/organizations/{tenant.organization}/vars?q=key")
+    found = answer.json()["data"]
+    assert len(found) == 2  # of a workspace, and of a set
+    for data in found:
+        path = data["links"]["self"].removeprefix("/api/v2")
+        sent = await tenant.call("owner", "PATCH", path, {"data": data})
+        assert sent.status_code == 200, sent.text
+
+
 def otherwise(relation: Document) -> Document:
     """A relationship to another thing, or to one of several less."""
     data = relation["data"]

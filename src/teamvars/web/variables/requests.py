@@ -167,7 +167,8 @@ _ATTRIBUTES: Mapping[str, type] = get_type_hints(NewVariableAttributes)
 NAMES_A_VARIABLE = frozenset({"key", "category"})
 _OWNERS = {"workspaces": ("workspace", "workspace"), "varsets": ("varset", "variable set")}
 """By type, what an owner is called as a relationship, and in words."""
-_KNOWN = _ATTRIBUTES.keys() | {"version-id", "created-at"}  # those two the service assigns
+_KNOWN = _ATTRIBUTES.keys() | {"version-id", "created-at", "workspace-name", "varset-name"}
+"""The last four the service assigns, two of them in what a search finds."""
 
 
 def new_body(dialect: Dialect) -> RequestBody:
