@@ -38,6 +38,8 @@
 -- DELETE /teams/{id}/relationships/organization-memberships
 --     BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #22; #27; #25; #26; COMMIT
 -- POST /oauth/token
+--     #28; #28; #29
+-- POST /oauth/token, one after another
 --     #28; #29
 -- POST /workspaces/{id}/actions/deliver
 --     #30; #31; #32
@@ -1272,6 +1274,7 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.id = ANY (ARRAY(
 
 -- #28: runners.py, REACHING.single
 -- POST /oauth/token
+-- POST /oauth/token, one after another
 SELECT workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
     organizations.name AS organization_name,
     (SELECT count(*) FROM used_assertions WHERE used_assertions.hash = $2) AS uses, runners.id, runners.organization_id,
@@ -1292,6 +1295,7 @@ ORDER BY runners.id;
 
 -- #29
 -- POST /oauth/token
+-- POST /oauth/token, one after another
 WITH may AS MATERIALIZED (
 SELECT WHERE set_config('lock_timeout', '5ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0)
 ), calls_0 (of_1, of_2) AS (

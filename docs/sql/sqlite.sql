@@ -38,7 +38,9 @@
 -- DELETE /teams/{id}/relationships/organization-memberships
 --     BEGIN IMMEDIATE; #3; #20; #25; #23; #24; #5; #6; COMMIT
 -- POST /oauth/token
---     #26; BEGIN IMMEDIATE; #3; #27; #28; COMMIT
+--     #26; BEGIN IMMEDIATE; #3; #26; #27; #28; COMMIT
+-- POST /oauth/token, one after another
+--     BEGIN IMMEDIATE; #3; #26; #27; #28; COMMIT
 -- POST /workspaces/{id}/actions/deliver
 --     #29; BEGIN IMMEDIATE; #3; #30; #31; #5; #6; COMMIT
 
@@ -137,6 +139,7 @@ ORDER BY key, category;
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 -- POST /oauth/token
+-- POST /oauth/token, one after another
 -- POST /workspaces/{id}/actions/deliver
 SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0;
 
@@ -731,6 +734,7 @@ WHERE memberships.organization_id = ?2 AND memberships.id IN (SELECT value FROM 
 
 -- #26: runners.py, REACHING.single
 -- POST /oauth/token
+-- POST /oauth/token, one after another
 SELECT workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
     organizations.name AS organization_name,
     (SELECT count(*) FROM used_assertions WHERE used_assertions.hash = ?2) AS uses, CAST(runners.id AS BLOB), CAST(runners.organization_id AS BLOB),
@@ -751,11 +755,13 @@ ORDER BY runners.id;
 
 -- #27
 -- POST /oauth/token
+-- POST /oauth/token, one after another
 INSERT INTO used_assertions (hash, expires_at) VALUES (?1, ?2);
 
 
 -- #28: runners.py, _ISSUED
 -- POST /oauth/token
+-- POST /oauth/token, one after another
 INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 
 

@@ -199,7 +199,7 @@ def reaching(*runners: Runner, was_used: bool = False) -> Found:
 
 def exchanged(known: Found, asked: Asked) -> Decision[Issued]:
     """A token for a job that some runner means."""
-    return exchange(known, asked, meant(known, asked, TRUST), HASH, TRUST)
+    return exchange(known, asked, HASH, TRUST)
 
 
 def bundle(decided: Decision[Bundle | None]) -> Bundle:

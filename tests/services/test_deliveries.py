@@ -75,6 +75,20 @@ async def test_a_runner_that_nobody_approved_gets_nothing(tenant: Tenant, job: J
         await job.deliver(issued)
 
 
+async def test_a_runner_that_meant_a_job_a_moment_ago_means_it_no_more_once_it_is_revoked(
+    tenant: Tenant, job: Job
+) -> None:
+    runner_id = await propose(tenant)
+    await approve(tenant, runner_id)
+    await job.exchange()
+    await tenant.deployment.services.approvals.revoke(operator(), runner_id)
+    for _ in range(2):
+        with pytest.raises(NoTarget, match="invalid_target"):
+            await job.exchange()
+    await approve(tenant, runner_id)
+    assert (await job.exchange()).runner_id == runner_id
+
+
 async def test_what_an_issuer_says_is_good_once(tenant: Tenant, job: Job) -> None:
     await approve(tenant, await propose(tenant))
     token = job_token(job.key.thumbprint)

@@ -149,16 +149,23 @@ async def use_jobs(routes: Routes) -> None:
     tenant = routes.tenant
     await approve(tenant, await propose(tenant))
     key, workspace_id = JobKey.generate(), tenant.workspaces["network"]
+    client = tenant.deployment.client
     form = {
         "grant_type": GRANT_TYPE,
-        "subject_token": job_token(key.thumbprint),
         "subject_token_type": SUBJECT_TYPES[0],
         "resource": f"{SERVICE}/api/v2/workspaces/{workspace_id}",
     }
-    client = tenant.deployment.client
+
+    async def exchanged() -> str:
+        shown = {**form, "subject_token": job_token(key.thumbprint)}
+        answer = await client.post(client.base_url.join("/oauth/token"), data=shown)
+        return str(answer.json()["access_token"])
+
     async with routes.use("POST /oauth/token"):
-        answer = await client.post(client.base_url.join("/oauth/token"), data=form)
-    headers = {"Authorization": f"Bearer {answer.json()['access_token']}"}
+        await exchanged()
+    async with routes.use("POST /oauth/token, one after another"):
+        token = await exchanged()
+    headers = {"Authorization": f"Bearer {token}"}
     attributes = {"public-key": encoded(key.public)}
     document = {"data": {"type": "deliveries", "attributes": attributes}}
     path = f"/workspaces/{workspace_id}/actions/deliver"

@@ -42,7 +42,7 @@ async def test_the_statements_of_postgresql_are_those_that_were_reviewed(
         ("POST /workspaces/{id}/vars, one after another", 1),
         ("PATCH /workspaces/{id}/vars/{id}, one after another", 2),
         ("DELETE /workspaces/{id}/vars/{id}, one after another", 2),
-        ("POST /oauth/token", 2),
+        ("POST /oauth/token, one after another", 2),
         ("POST /workspaces/{id}/actions/deliver", 3),
     ],
 )

@@ -231,14 +231,12 @@ def meant(found: Found, asked: Asked, trust: Trust) -> Runner:
     return runner
 
 
-def exchange(
-    found: Found, asked: Asked, runner: Runner, token_hash: bytes, trust: Trust
-) -> Decision[Issued]:
-    """A token, by its hash, for a job that the runner means.
+def exchange(found: Found, asked: Asked, token_hash: bytes, trust: Trust) -> Decision[Issued]:
+    """A token, by its hash, for a job that a runner means.
 
-    Whether that is so still is looked at with every use. Refuses: a proof that was used before.
+    Whether that is so still is looked at with every use. Refuses: see `meant`.
     """
-    proof = asked.proof
+    runner, proof = meant(found, asked, trust), asked.proof
     assert runner.approval is not None  # or it would mean nobody
     ends = [found.now + runner.max_ttl * 1_000_000, proof.expires_at, runner.expires_at()]
     token = JobToken(

@@ -5,11 +5,13 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache, partial
+from hashlib import sha256
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec.structs import replace
 
 from teamvars import metrics
+from teamvars.changes.making import KnownCallers
 from teamvars.changes.waves import Change
 from teamvars.decisions import deliveries as decisions
 from teamvars.decisions.deliveries import (
@@ -19,6 +21,7 @@ from teamvars.decisions.deliveries import (
     HostDraft,
     NoTarget,
     Proof,
+    Reaching,
     ToDelivery,
     ValuesForJob,
     job_of,
@@ -161,6 +164,8 @@ class Deliveries(UseCases):
         then.
         """
         self._kept = KeptValues(_KEPT_BYTES)
+        self._meant = KnownCallers()
+        """Of jobs, those that a runner has meant when they were last seen."""
         self._some = asyncio.Semaphore(_AT_ONCE)
         self._one_huge, self._one_large = asyncio.Lock(), asyncio.Lock()
         self.take(keyring)
@@ -211,26 +216,26 @@ class Deliveries(UseCases):
         (invalid_target).
         """
         token = new_token(RUNNER)
-        hash_ = hash_token(token)
-        try:
-            runner = await self._house.changes.glance(
-                caller, lambda found: decisions.meant(found, asked, self._trust)
-            )
-        except NoTarget as refused:
-            JOBS.add(_UNMEANT)
-            refused.why = self._noted(asked, refused)
-            raise
+        hash_, job = hash_token(token), _job(asked)
         change = Change(
             caller,
             asked.proof.once.hex(),
-            lambda found: decisions.exchange(found, asked, runner, hash_, self._trust),
-            is_admitted=True,
+            lambda found: decisions.exchange(found, asked, hash_, self._trust),
+            foreseen=(Reaching(asked.workspace_id, asked.proof.once),),
+            is_admitted=self._meant.knows(caller, job),
             is_brief=True,
         )
         try:
             issued = await self._house.changes.make(change)
+        except Refusal as refused:
+            self._meant.forget(caller, job)
+            if isinstance(refused, NoTarget):
+                JOBS.add(_UNMEANT)
+                refused.why = self._noted(asked, refused)
+            raise
         except MissingReference:  # the runner or the workspace was deleted meanwhile
             raise Refusal(NO_TARGET) from None
+        self._meant.note(caller, job)
         caller.token_hash, caller.actor = hash_, job_of(issued.token)
         caller.organization_id = issued.runner.organization_id
         self._house.changes.introduce(caller, hash_.hex())
@@ -499,6 +504,12 @@ def _opened(every: Sequence[StoredVariable], key: DataKey) -> list[tuple[Variabl
         found.append((variable, opened(content, version, variable.id)))
     refuse_all(damaged_value(one) for one, _ in found if one.id in damaged)
     return found
+
+
+def _job(asked: Asked) -> str:
+    """Stands for all that an issuer calls by one `sub`, and that ask for the same workspace."""
+    said = f"{asked.proof.issuer} {asked.proof.claims['sub']} {asked.workspace_id}"
+    return sha256(said.encode()).hexdigest()
 
 
 def _bad(detail: str) -> Fault:
