@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -46,6 +47,8 @@ _READ_TOKEN = """CAST(token.hash AS {bytes}), {encoded token.runner_id},
     CAST(token.expires_at AS BIGINT), {encoded token.key_id}, CAST(token.mac AS {bytes})"""
 _APPROVED = Approval.__struct_fields__
 _OF_TOKEN = len(_TOKEN.split(", "))
+_ROWS_READ = 64
+"""That are not read again while they are the same: most jobs are of few runners."""
 _VERSIONS = msgspec.json.Decoder(dict[str, str | Earlier])
 _DELIVERY = "runner_id, workspace_id, organization_id, at, versions, run_link"
 _READ_DELIVERY = """{encoded runner_deliveries.runner_id}, {encoded runner_deliveries.workspace_id},
@@ -324,6 +327,11 @@ def to_runner(row: Row) -> Runner:
     """The runner of a row with the columns of `_COLUMNS`; one that nobody can read is approved for
     nothing.
     """
+    return _read(tuple(row))
+
+
+@lru_cache(_ROWS_READ)
+def _read(row: Row) -> Runner:
     *said, mac = row
     id_, organization_id, version, body, created_at, proposed_by, *approved = map(decoded, said)
     spec, approval = _spec(body) or UNREADABLE, _approval([*approved, mac])
