@@ -23,7 +23,7 @@ eval "$(teamvars completion bash)"
 enable -n mapfile readarray  # which bash 3.2 of macOS has not
 COMP_LINE={line} COMP_POINT={point} COMP_WORDBREAKS=$' \\t\\n"\\'@><=;|&(:'
 _teamvars_completion teamvars
-echo "${{COMPREPLY[@]}}"
+[ ${{#COMPREPLY[@]}} = 0 ] || printf '%s\\n' "${{COMPREPLY[@]}}"
 """
 
 SHOWN = ["search", "Find variables in all workspaces and variable sets you may read."]
@@ -34,6 +34,7 @@ complete -C 'teamvars vars sea'
 complete -C 'teamvars vars get LOG'
 complete -C 'teamvars vars import pro'
 complete -C 'teamvars vars get -w "network" --category=en'
+complete -C 'teamvars set show Of'
 """,
     # zsh completes at a terminal alone: what stands for its part prints what it is given.
     "zsh": """
@@ -45,6 +46,7 @@ words=(teamvars vars sea); CURRENT=3; _teamvars_completion
 words=(teamvars vars get LOG); CURRENT=4; _teamvars_completion
 words=(teamvars vars import pro); CURRENT=4; _teamvars_completion
 words=(teamvars vars get -w '"network"' --category=en LOG); CURRENT=6; _teamvars_completion
+words=(teamvars set show Of); CURRENT=4; _teamvars_completion
 """,
 }
 
@@ -53,7 +55,7 @@ def offered(desk: Desk, typed: str, behind: str = "") -> list[str]:
     """What bash offers for what is typed, before what stands behind that."""
     done = bash(desk, ASK.format(line=shlex.quote(typed + behind), point=len(typed)))
     assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout.split()
+    return done.stdout.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -73,12 +75,16 @@ def offered(desk: Desk, typed: str, behind: str = "") -> list[str]:
         ("teamvars vars get -w 'payments' ONLY", ["ONLY_THERE"]),
         ("teamvars vars get --set 'Of all' ", ["ONLY_IN_SET"]),
         ("teamvars vars copy --from-set 'Of all' ", ["ONLY_IN_SET"]),
+        ("teamvars vars copy --from-set sh", ["shared"]),
         ("teamvars team members own", ["owners"]),
         ("teamvars team list --account ", ["robot"]),
-        ("teamvars vars list --set ", ["shared"]),
+        ("teamvars vars list --set ", [r"Of\ all", "shared"]),
+        (r"teamvars set show Of\ a", [r"Of\ all"]),
+        ("teamvars set show 'Of a", ["Of all"]),
+        ('teamvars vars list --set="Of a', ["Of all"]),
         ("teamvars set show sh", ["shared"]),
-        ("teamvars set attach shared --project ", ["web"]),
-        ("teamvars set create more --of-project ", ["web"]),
+        ("teamvars set attach shared --project ", [r"Default\ Project", "web"]),
+        ("teamvars set create more --of-project w", ["web"]),
         ("teamvars project rename w", ["web"]),
         ("teamvars runner show ", ["ci"]),
         ("teamvars deliveries list --runner ", ["ci"]),
@@ -132,9 +138,10 @@ def test_other_shells_show_words_with_what_they_stand_for_and_files_where_there_
     script.write_text(OTHER_SHELLS[shell])
     done = bash(completing, f"{shell} {script}")
     assert (done.returncode, done.stderr) == (0, "")
-    command, key, file, category = done.stdout.splitlines()
+    command, key, file, category, shared = done.stdout.splitlines()
     assert re.split("[:\t]", command, maxsplit=1) == SHOWN
     assert (key, file, category) == ("LOG_LEVEL", "prod.tfvars", "--category=env")
+    assert shared == "Of all"  # which they quote by themselves
 
 
 def test_all_that_is_looked_up_for_a_word_has_one_limit() -> None:

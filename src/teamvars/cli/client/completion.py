@@ -74,11 +74,15 @@ def answer(program: click.Command, asked: str) -> None:
     # What stands behind the '=' of an option is a word to us alone.
     option = word[: word.find("=") + 1] if word.startswith("-") else ""
     # To bash also what stands behind one of these, of which it wants no more.
-    begun = 1 + max(map(word.rfind, os.environ.get("_TEAMVARS_BREAKS", "")), default=-1)
+    breaks = os.environ.get("_TEAMVARS_BREAKS", "").split()
+    begun = 1 + max(map(word.rfind, "".join(breaks)), default=-1)
+    is_bare = not line.removesuffix(word[begun:]).endswith(("'", '"'))
     for item in ShellComplete(program, {}, "teamvars", asked).get_completions(before, word):
         value = f"{option}{item.value}"[begun:]
         if shell == "zsh":
             value = value.replace(":", r"\:")
+        elif shell == "bash" and is_bare:  # the others quote by themselves
+            value = value.replace(" ", r"\ ")
         # For a shell that shows it, also what it stands for.
         between = {"zsh": ":", "fish": "\t"}.get(shell)
         with writing(sys.stdout):

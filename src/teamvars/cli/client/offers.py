@@ -24,8 +24,8 @@ from teamvars.cli.exits import Failure
 _SECONDS = 2
 """For all that is looked up: somebody waits at the keyboard."""
 
-_PLAIN = re.compile(r"[A-Za-z0-9_.:+@][A-Za-z0-9_.:+@-]*")
-"""What is neither code to a shell nor an option to a command."""
+_PLAIN = re.compile(r"[A-Za-z0-9_.:+@][A-Za-z0-9_.:+@ -]*")
+"""What is neither code to a shell, but for blanks, nor an option to a command."""
 
 _LISTED = {"team": "teams", "set": SETS, "project": "projects", "runner": "runners"}
 """What an organization lists, by the kind of its names."""
@@ -77,6 +77,8 @@ def _words(kind: str, context: click.Context, incomplete: str) -> Iterator[str]:
 
 def _looked_up(kind: str, context: click.Context, incomplete: str) -> Iterator[str]:
     """What the service knows."""
+    if kind == "source":
+        kind = "set" if context.params.get("from_set") else "workspace"
     said: dict[str, Any] = {name: context.params.get(name) for name in _SAID}
     api = connect(Where(**said, timeout=str(_SECONDS)))
     if kind == "organization":

@@ -319,7 +319,7 @@ def _again(api: Api, found: Contents, variable: Variable, problem: Failure) -> V
 
 
 @command
-@argument("source", "What to copy from.", metavar="SOURCE", shell_complete=offered("workspace"))
+@argument("source", "What to copy from.", metavar="SOURCE", shell_complete=offered("source"))
 @flag("--from-set", "SOURCE is a variable set.")
 @argument(
     "keys", "Only these, instead of all.", nargs=-1, metavar="[KEY…]", shell_complete=offered("key")
