@@ -21,8 +21,29 @@ def values(desk: Desk, workspace: str = "network") -> dict[str, str | None]:
     return {row["key"]: row["value"] for row in rows}
 
 
+def test_what_to_do_next_is_about_the_workspace_or_the_set_that_was_asked_about(
+    network: Desk,
+) -> None:
+    network.succeed("set", "create", "Of all")
+    network.succeed("vars", "set", "PORT=1", "-w", "payments")
+    for asked, named in (
+        (("-w", "payments", "--category", "tool"), "--workspace payments --category tool"),
+        (("--set", "Of all"), "--set 'Of all'"),
+    ):
+        told = network.succeed("vars", "list", *asked).err
+        assert told.endswith(f" Make one: teamvars vars set KEY=VALUE {named}\n")
+    assert (
+        "no tool variables in payments yet"
+        in network.succeed("vars", "list", "-w", "payments", "--category", "tool").err
+    )
+    network.succeed("vars", "set", "$(id)", "--sensitive", "-w", "payments", given="x")
+    hidden = network.run("vars", "get", "$(id)", "--plain", "-w", "payments")
+    assert hidden.err.endswith(" Set another: teamvars vars set '$(id)' --workspace payments\n")
+    absent = network.run("vars", "get", "NONE", "-w", "payments")
+    assert absent.err.endswith(": teamvars vars list --workspace payments\n")
+
+
 def test_what_is_set_is_listed_and_shown(network: Desk) -> None:
-    assert "has no variables yet" in network.succeed("vars", "list").err
     done = network.succeed("vars", "set", "REGION=eu", "--description", "Where it runs")
     assert "/network on http" in done.err.splitlines()[0]
     network.succeed("vars", "set", "ports=[80, 2 * 4]", "--hcl")

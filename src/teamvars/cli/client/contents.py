@@ -71,6 +71,11 @@ class Contents(NamedTuple):
         """The owner, as programs are told of it."""
         return {self.owner.noun: self.owner.name}
 
+    @property
+    def option(self) -> str:
+        """What a command has behind it that is about the same, whatever else says another."""
+        return f" --{self.owner.noun} {shlex.quote(self.name)}"
+
     def word(self, category: Category) -> str:
         """What the service calls a category."""
         return self.tool if category is Category.TOOL else category.value
@@ -94,17 +99,13 @@ class Contents(NamedTuple):
             of = "" if category is None else f" of the category {self.word(category)}"
             raise Failure(
                 f"{self.name} has no variable {key}{of}. To see its variables: "
-                f"teamvars vars list{self._option}",
+                f"teamvars vars list{self.option}",
                 NOT_FOUND,
             )
         if len(found) > 1:
             words = " or ".join(self.word(one.category) for one in found)
             raise Misuse(f"{self.name} has two variables {key}. Give --category {words}.")
         return found[0]
-
-    @property
-    def _option(self) -> str:
-        return "" if self.owner.type == WORKSPACES else f" --set {shlex.quote(self.name)}"
 
     def _meant(self, key: str, category: Category | None) -> list[Variable]:
         return [one for one in self.called(key) if category in (None, one.category)]

@@ -253,7 +253,8 @@ def _refuse_arguments(entries: dict[str, str | None], founds: Sequence[Contents]
 def _not_as_argument(keys: Sequence[str] | dict[str, str | None]) -> str:
     return (
         "A sensitive value must not be an argument: your shell keeps it, and everybody on this "
-        f"host sees it. Type it, or pass it on standard input: teamvars vars set {next(iter(keys))}"
+        f"host sees it. Give {next(iter(keys))} alone, and the value when you are asked or on "
+        "standard input."
     )
 
 

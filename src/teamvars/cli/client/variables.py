@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import islice, starmap
+from shlex import quote
 
 import click
 import msgspec
@@ -63,7 +64,9 @@ def list_(api: Api, category: str | None, effective: bool) -> None:
     founds, wanted = all_contents(api), category_of(category)
     pairs = [(found, one) for found in founds for one in found.in_category(wanted)]
     names = ", ".join(found.name for found in founds)
-    empty = f"{names} has no variables yet. Make one: teamvars vars set KEY=VALUE"
+    what, more = ("", "") if category is None else (f"{category} ", f" --category {category}")
+    make = f"teamvars vars set KEY=VALUE{founds[0].option}{more}"
+    empty = f"There are no {what}variables in {names} yet. Make one: {make}"
     show([*starmap(_attributes, pairs)], shown_in(api, starmap(_row, pairs)), empty=empty)
 
 
@@ -150,9 +153,9 @@ def get(api: Api, key: str, category: str | None, plain: bool, evaluated: bool) 
     (found,) = contents_to_show(api, key)
     variable = found.one(key, category_of(category))
     if plain:
-        say_text(_value(variable))
+        say_text(_value(found, variable))
     elif evaluated:
-        say_text(_evaluated(variable, _value(variable)))
+        say_text(_evaluated(variable, _value(found, variable)))
     else:
         attributes = _attributes(found, variable)
         rows = ((name, _told(value)) for name, value in attributes.items() if value != "")
@@ -170,10 +173,10 @@ def _get_all(founds: Sequence[Contents], key: str, category: Category | None) ->
         raise Failure(f"None of these has a variable {key}.", NOT_FOUND)
 
 
-def _value(variable: Variable) -> str:
+def _value(found: Contents, variable: Variable) -> str:
     if variable.value is None:
         text = f"{variable.key} is sensitive: nobody can read its value. Set another: "
-        raise Failure(f"{text}teamvars vars set {variable.key} --sensitive", INVALID)
+        raise Failure(f"{text}teamvars vars set {quote(variable.key)}{found.option}", INVALID)
     return variable.value
 
 
