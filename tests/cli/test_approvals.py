@@ -325,6 +325,8 @@ def test_every_fault_of_exec_is_125_and_leaves_no_receipt(proposed: Host) -> Non
         ("acme/network", *WHY),
     ):
         assert allowed.run("exec", *words).code == 125, words
+    unreasoned = allowed.run("exec", "acme/network", "--", "true")
+    assert "\nUsage: teamvars exec [OPTIONS] ORG/WORKSPACE -- CMD" in unreasoned.said
     missing = allowed.run("exec", "acme/nowhere", *WHY, "true")
     assert missing.said == "teamvars: There is no workspace acme/nowhere.\n"
     assert receipts(allowed) == []

@@ -46,12 +46,8 @@ class Starter(Once):
         try:
             return super().make_context(info_name, args, *rest, **more)
         except click.ClickException as error:
-            raise Failure(
-                f"{error.format_message()}\n"
-                f"Put the command after --, with its own options: teamvars {self.name} -- "
-                "terraform plan -out plan",
-                NOT_STARTED,
-            ) from None
+            usage = click.Context(self, info_name=f"teamvars {self.name}").get_usage()
+            raise Failure(f"{error.format_message()}\n{usage}", NOT_STARTED) from None
 
 
 def command_argument(**more: Any) -> Decorator:
