@@ -89,6 +89,19 @@ def test_nothing_is_shown_of_a_secret_or_where_there_is_nothing(
     assert told(document, pointer, line, 3) == ["A ']' is missing."]
 
 
+def test_what_is_not_there_is_told_with_where_to_look_for_it(desk: Desk) -> None:
+    token = desk.run("login", "tokens", "revoke", "at-none", "--yes")
+    assert token.err.endswith("\nThose you see: teamvars login tokens list\n")
+    runner = desk.run("runner", "approve", "run-none@digest")
+    assert runner.err.endswith("\nThose you see: teamvars runner list\n")
+
+
+def test_an_owner_who_may_not_approve_is_not_sent_to_the_owners() -> None:
+    refused = faults_of({"errors": [{"detail": "Runners are approved on the service's host."}]})
+    approving = ApiError(TARGET, "POST /api/v2/runners/run-1/actions/approve", 403, refused)
+    assert str(approving) == "Runners are approved on the service's host."
+
+
 def test_a_token_that_is_typed_as_an_argument_is_not_shown_again(stranger: Desk) -> None:
     for words in (("login", "tvu_canary"), ("login", "--token=tvu_canary")):
         refused = stranger.run(*words)

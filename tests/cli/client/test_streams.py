@@ -44,7 +44,10 @@ def test_a_token_that_was_made_and_cannot_be_shown_is_named_with_what_revokes_it
 def test_a_stream_that_is_closed_is_an_empty_one(network: Desk) -> None:
     refused = shell(network, "teamvars vars set KEY <&-")
     assert refused.returncode == 2
-    assert "There is no value on standard input." in refused.stderr
+    assert "There is no value on standard input. For an empty one: --file /dev/null" in (
+        refused.stderr
+    )
+    network.succeed("vars", "set", "EMPTY", "--sensitive", "--file", "/dev/null", "-w", "payments")
     network.succeed("vars", "set", "KEY=value")
     done = shell(network, "teamvars vars get KEY --plain >&-")
     assert (done.returncode, done.stderr) == (0, "")

@@ -232,7 +232,7 @@ def _asked(key: str, file: str | None) -> str:
         return text_of(file)
     value = secret(f"{key}: ", MAX_VALUE_BYTES)
     if not value and not is_terminal():
-        raise Misuse(f"There is no value on standard input. An empty one: {key}=")
+        raise Misuse("There is no value on standard input. For an empty one: --file /dev/null")
     return value
 
 

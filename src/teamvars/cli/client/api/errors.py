@@ -50,6 +50,16 @@ _GRANTS = {
     "manage-membership": "a team of yours with 'manage-membership', or for 'owners' being in it",
     "owners": "membership of the team 'owners', or the organization's token",
 }
+_SELF_EVIDENT = re.compile(r"POST /api/v2/runners/[^/]+/actions/approve")
+"""What is refused with who may do it."""
+_LISTS = {
+    "authentication-tokens": "login tokens list",
+    "projects": "project list",
+    "runners": "runner list",
+    "teams": "team list",
+    "varsets": "set list",
+}
+"""The commands that list what a path is about, by its noun."""
 _OF_ORGANIZATION = re.compile(r"[A-Z]+ /api/v2/organizations/[^/?]+/[^/?]+(\?|\Z)")
 """A list of an organization, which is there whenever the organization is."""
 _BEFORE, _AFTER = 60, 20
@@ -150,7 +160,7 @@ def _lines(
 
 
 def _next(target: Target, request: str, status: int, faults: Sequence[Fault]) -> list[str]:
-    if status == 403:
+    if status == 403 and not _SELF_EVIDENT.match(request):
         found = (word for pattern, word in _PERMISSIONS if re.match(pattern, request))
         return [f"This takes {_GRANTS[next(found, 'owners')]}. Ask an owner of the organization."]
     if status == 404:
@@ -158,6 +168,9 @@ def _next(target: Target, request: str, status: int, faults: Sequence[Fault]) ->
         is_of_document = any(fault.pointer for fault in faults)
         if said is not None and not is_of_document and _OF_ORGANIZATION.match(request):
             return [f"Check the organization: it is {said.value}, from {said.origin}."]
+        listed = (words for noun, words in _LISTS.items() if f" /api/v2/{noun}/" in request)
+        if not is_of_document and (words := next(listed, None)):
+            return [f"Those you see: teamvars {words}"]
         organization = "the organization" if said is None else said.value
         return [f"Check its name, and what you see of {organization}: teamvars workspace list"]
     return [_NEXT[status]] if status in _NEXT else []
