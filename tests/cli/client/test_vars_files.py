@@ -122,6 +122,14 @@ def test_differences_are_shown_and_exit_with_3(network: Desk) -> None:
     assert network.succeed("vars", "diff", same).out == ""
 
 
+def test_a_file_without_variables_prunes_nothing(network: Desk) -> None:
+    network.succeed("vars", "set", "KEPT=1")
+    words = ("vars", "apply", "-", "--format", "dotenv", "--prune", "--yes")
+    refused = network.run(*words, given="# nothing\n")
+    assert (refused.code, "has no variables" in refused.err) == (2, True)
+    assert "KEPT" in values(network)
+
+
 def test_prune_takes_what_the_file_has_not_and_nothing_of_another_category(network: Desk) -> None:
     path = file(network, "prod.tfvars", TFVARS)
     network.succeed("vars", "set", "old=1", "--category", "tool")

@@ -68,8 +68,8 @@ def import_(api: Api, source: Source, told: Secrecy, how: How) -> None:
 def apply(api: Api, source: Source, told: Secrecy, prune: bool, how: How) -> None:
     """Make the variables match a file.
 
-    With --prune all others of their category are deleted. Sensitive values cannot be compared, and
-    are sent again.
+    With --prune all others of their category are deleted; a file without any is refused then.
+    Sensitive values cannot be compared, and are sent again.
 
     -w 'prod-*' or -w eu,us means every workspace that matches, each changed completely or not at
     all. A variable that is sensitive in one of them is made sensitive where it is new; where it is
@@ -78,6 +78,8 @@ def apply(api: Api, source: Source, told: Secrecy, prune: bool, how: How) -> Non
     Example: teamvars vars apply prod.tfvars --prune --yes
     """
     of, wanted = wanted_in(source)
+    if prune and not wanted:  # as of a program before a pipe that has failed
+        raise Misuse(f"{source.path} has no variables: --prune would delete all of its category.")
     _make(api, wanted, (of,) if prune else (), told, how)
 
 
