@@ -78,7 +78,7 @@ def test_standard_input_is_a_value_and_one_line_end_is_none_of_it(network: Desk)
     network.succeed("vars", "unset", "OF_DOS", "NO_END", "--yes")
     refused = network.run("vars", "set", "V", given="")
     assert (refused.code, values(network)) == (2, {"V": "two\nlines\n"})
-    assert "V=" in refused.err
+    assert "--file /dev/null" in refused.err
 
 
 @pytest.mark.parametrize(
