@@ -37,6 +37,9 @@ NAMES = {
 PREFERENCES: Mapping[str, object] = {
     "general.smoothScroll": False,
     "marionette.port": 0,  # any that is free
+    # Else what turns while a tab loads turns on without an end, and takes a processor for itself.
+    "ui.prefersReducedMotion": 1,
+    "devtools.jsonview.enabled": False,  # what shows JSON keeps nothing for its origin
     # One process draws all pages, as in Chromium here: all are ours.
     "dom.ipc.processCount": 1,
     "dom.ipc.processCount.webIsolated": 1,

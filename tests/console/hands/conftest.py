@@ -2,7 +2,7 @@
 they say that one is enough.
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 from selenium.webdriver.remote.webdriver import WebDriver
@@ -20,10 +20,12 @@ def driver(request: pytest.FixtureRequest) -> Iterator[WebDriver]:
 
 
 @pytest.fixture
-async def person(driver: WebDriver, sqlite_site: Site) -> AsyncIterator[Person]:
-    """Somebody with an organization of their own, and a tab, which is all that a session has."""
-    (waiting,) = driver.window_handles
-    driver.switch_to.new_window("tab")
-    yield Person(driver, sqlite_site, await sqlite_site.tenant())
-    driver.close()
-    driver.switch_to.window(waiting)
+async def person(driver: WebDriver, sqlite_site: Site) -> Person:
+    """Somebody with an organization of their own, in a tab that keeps nothing of before: that is
+    all that a session has.
+
+    All use one tab. To open and close one costs the browser more than many tests do.
+    """
+    person = Person(driver, sqlite_site, await sqlite_site.tenant())
+    person.forget()
+    return person

@@ -22,6 +22,15 @@ async def test_a_variable_is_changed(person: Person) -> None:
     assert (await person.site.stored(person.tenant))["region"]["value"] == "us"
 
 
+async def test_whoever_has_a_token_signs_in_and_stays_so_in_this_tab(person: Person) -> None:
+    person.go(f"/{person.tenant.organization}/workspaces/network")
+    person.fill("Token", person.tenant.tokens["writer"])
+    person.press(Keys.ENTER)
+    person.reads("network", "h1")
+    person.driver.refresh()
+    person.reads("network", "h1")
+
+
 async def test_an_owner_of_nothing_makes_a_workspace_with_two_variables(person: Person) -> None:
     tenant = person.tenant
     for id_ in tenant.workspaces.values():

@@ -26,6 +26,8 @@ export function watchHands() {
   document.addEventListener("keydown", (event) => {
     const { key, repeat, target } = event;
     if (key === "Tab" || key === "Escape" || key === "Enter") leaveOff();
+    // It was for a field that has gone: a page that is scrolled for it moves away from under a finger.
+    if (key === " " && isTyping() && /** @type {Element} */ (target).matches("h1, h2, main, body")) event.preventDefault();
     if (!repeat) heldIn = target;
     else if (target !== heldIn && (key.length === 1 || key === "Enter")) {
       event.preventDefault(); // it was pressed for something else
