@@ -60,7 +60,9 @@ async def test_a_variable_that_somebody_has_deleted_meanwhile(site: Site, crowd:
     await tenant.call("owner", "DELETE", f"{tenant.vars_path()}/{id_}")
     await form.get_by_label("Value").fill("asia")
     await form.get_by_role("button", name="Save").click()
-    await visitor.page.get_by_role("heading", name="Somebody has deleted this variable").wait_for()
+    heading = "This variable is not there any more"
+    await visitor.page.get_by_role("heading", name=heading).wait_for()
+    await visitor.page.get_by_text("deleted it, or you may no longer see it").wait_for()
     await visitor.button("Leave it").click()
     await visitor.page.get_by_text("No variables yet").first.wait_for()
 

@@ -142,6 +142,17 @@ async def test_what_somebody_else_was_faster_with_is_told_of_a_form_that_was_lef
     await expect(notice).to_contain_text(FAILED)
     assert (await sqlite_site.stored(tenant))["LEVEL"]["value"] == "theirs again"
 
+    await visitor.go(f"/{tenant.organization}/workspaces/network/compare?with=payments")
+    await page.get_by_label("Choose LEVEL").check()
+    await visitor.button("Copy 1 variable to payments").click()
+    await visitor.button("Copy 1 variable").wait_for()
+    await sqlite_site.change(tenant, id_, value="and again")
+    async with held(page, "**/actions/copy") as is_sent:
+        await visitor.button("Copy 1 variable").click()
+        await is_sent()
+        await page.keyboard.press("Escape")
+    await expect(notice).to_contain_text(FAILED)
+
 
 async def test_what_nobody_has_answered_of_a_dialog_that_was_left_is_not_said_to_be_kept(
     sqlite_site: Site, crowd: Crowd

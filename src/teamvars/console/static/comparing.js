@@ -4,7 +4,7 @@ import { Refused, Unreachable, newest, orTold, read } from "./api.js";
 import { Copying, copyForm, held } from "./copying.js";
 import { show } from "./dialogs.js";
 import { button, count, h, listed, little, name } from "./dom.js";
-import { choice, field, form, say, takeBox } from "./fields.js";
+import { choice, field, form, isOvertaken, say, takeBox } from "./fields.js";
 import { stay } from "./hands.js";
 import { readWorkspace, workspaceHead } from "./heads.js";
 import { findReadable, namesOf } from "./named.js";
@@ -253,31 +253,36 @@ class Comparison {
     const copying = new Copying(`/workspaces/${target.id}`);
     const keys = pairs.map((pair) => held(/** @type {Compared} */ (pair[from]), pair[OTHER[from]]));
     const said = { sourceId: this.#of[from].id, keys, conflict: /** @type {const} */ ("replace") };
-    const meta = await this.#unlessStale(() => copying.look(said, this.signal));
+    const meta = await this.#unlessStale(this.element, () => copying.look(said, this.signal));
     if (!meta || !isStill()) return;
-    show(["Copy to ", name(target.attributes.name)], (close) => copyForm(meta.results, { close, copy: async (signal) => {
-      const isMade = await this.#unlessStale(async () => {
-        await copying.make(said, signal);
-        return true;
-      });
-      close();
-      if (!isMade) return;
-      notify("told", `Copied: ${summaryOf(meta.results)}.`);
-      await this.#refresh();
-    } }), { wide: true });
+    show(["Copy to ", name(target.attributes.name)], (close) => {
+      const copy = async (/** @type {AbortSignal} */ signal) => {
+        const isMade = await this.#unlessStale(element, async () => {
+          await copying.make(said, signal);
+          return true;
+        });
+        close();
+        if (!isMade) return;
+        notify("told", `Copied: ${summaryOf(meta.results)}.`);
+        await this.#refresh();
+      };
+      const element = copyForm(meta.results, { close, copy });
+      return element;
+    }, { wide: true });
   }
 
   /**
    * What came of it. Where somebody has changed meanwhile what is shown, null: what there is now is shown.
    * @template T
+   * @param {Element} from what it is sent from
    * @param {() => Promise<T>} work
    * @returns {Promise<T | null>}
    */
-  async #unlessStale(work) {
+  async #unlessStale(from, work) {
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof Refused && error.status === 412)) throw error;
+      if (!isOvertaken(error, from)) throw error;
       await this.#show(this.#of.there, this.signal);
       notify("told", STALE, { caution: true });
       return null;

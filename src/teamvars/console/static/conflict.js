@@ -10,6 +10,9 @@ import { button, h, name, shown, time } from "./dom.js";
 const NAMES = { key: "Key", value: "Value", description: "Description", category: "Category",
   hcl: "HCL", sensitive: "Sensitive" };
 
+const GONE = "Somebody has deleted it, or you may no longer see it. What you typed is still in the form: copy what you need, or "
+  + "leave it.";
+
 /**
  * @param {{trail: string, start: Contents, now: Contents | null, changes: Partial<Contents>, isSensitive: boolean,
  *   mine: () => unknown, theirs: () => unknown, edit: () => unknown}} said `trail` is the path of what was changed;
@@ -18,10 +21,10 @@ const NAMES = { key: "Key", value: "Value", description: "Description", category
 export function conflict({ trail, start, now, changes, isSensitive, mine, theirs, edit }) {
   const who = h("p", { class: "hint" });
   if (now) sayWho(trail, now.key, who);
-  const title = now ? "Somebody else was faster" : "Somebody has deleted this variable";
+  const title = now ? "Somebody else was faster" : "This variable is not there any more";
   return h("section", { class: "conflict", "aria-label": title },
     h("h2", { tabindex: -1 }, title), who,
-    now ? both(start, now, changes, isSensitive) : h("p", {}, "What you typed is still in the form. Copy what you need, or leave it."),
+    now ? both(start, now, changes, isSensitive) : h("p", {}, GONE),
     h("div", { class: "actions" },
       now && button("Save mine", mine, { kind: "primary" }),
       button(now ? "Keep theirs" : "Leave it", theirs),

@@ -4,8 +4,8 @@ import { Refused, read } from "./api.js";
 import { Copying, copyForm, held } from "./copying.js";
 import { headed, show } from "./dialogs.js";
 import { button, count, h } from "./dom.js";
-import { choice, errorsOf, field, form, leaveButton } from "./fields.js";
-import { isLeft, settleAll } from "./hands.js";
+import { choice, errorsOf, field, form, isOvertaken, leaveButton } from "./fields.js";
+import { settleAll } from "./hands.js";
 import { findReadable, namesOf } from "./named.js";
 import { effectsText, itemErrors, nameOf, summaryOf } from "./results.js";
 
@@ -121,7 +121,7 @@ class Copy {
     try {
       await this.copying.make(this.#said, signal);
     } catch (error) {
-      if (!(error instanceof Refused && error.status === 412) || isLeft(this.element)) throw error;
+      if (!isOvertaken(error, this.element)) throw error;
       return this.#look("Somebody has changed variables meanwhile. This is what would happen now.", signal);
     }
     this.close();

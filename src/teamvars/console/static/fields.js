@@ -294,6 +294,18 @@ function lostOf(error) {
 }
 
 /**
+ * Whether somebody else was faster than what was sent from an element, so that one sees there what is so now. Whoever has left
+ * it is told that it has failed.
+ * @param {unknown} error
+ * @param {Element} element
+ * @param {number[]} [also] what says so as well
+ * @returns {error is Refused}
+ */
+export function isOvertaken(error, element, also = []) {
+  return error instanceof Refused && [412, ...also].includes(error.status) && !isLeft(element);
+}
+
+/**
  * Something about the form as a whole.
  * @param {HTMLFormElement} element
  * @param {{message: string}} error

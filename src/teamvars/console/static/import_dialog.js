@@ -4,8 +4,8 @@ import { Change, Refused, send } from "./api.js";
 import { headed, show } from "./dialogs.js";
 import { button, count, h, little, name, nodes } from "./dom.js";
 import { contentsOf } from "./drops.js";
-import { choice, clearErrors, errorsOf, field, form, keepTyped, leaveButton, takeBox, tick } from "./fields.js";
-import { isLeft, settleAll } from "./hands.js";
+import { choice, clearErrors, errorsOf, field, form, isOvertaken, keepTyped, leaveButton, takeBox, tick } from "./fields.js";
+import { settleAll } from "./hands.js";
 import { changesOf, effectsText, itemErrors, nameOf, resultTable, summaryOf } from "./results.js";
 import { saysSecret } from "./secrecy.js";
 import { editor } from "./value_field.js";
@@ -226,7 +226,7 @@ class Import {
     try {
       await send("POST", `${this.path}/apply`, this.#document(taken, false), options);
     } catch (error) {
-      if (!(error instanceof Refused && error.status === 412) || isLeft(this.element)) throw error;
+      if (!isOvertaken(error, this.element)) throw error;
       return this.#look("Somebody has changed variables here meanwhile. This is what would happen now.", signal);
     }
     this.items = [];

@@ -3,8 +3,8 @@
 import { Change, Refused, changed, late, read, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { button, edgesOf, h, icon, name, nodes } from "./dom.js";
-import { choice, clearErrors, field, form, keepTyped, leaveButton, textOf, tick } from "./fields.js";
-import { isLeft, lead, settleAll } from "./hands.js";
+import { choice, clearErrors, field, form, isOvertaken, keepTyped, leaveButton, textOf, tick } from "./fields.js";
+import { lead, settleAll } from "./hands.js";
 import { editor, valueField } from "./value_field.js";
 import { variableOf } from "./variable_list.js";
 
@@ -94,8 +94,7 @@ export function variableForm(said) {
   const meet = async (/** @type {unknown} */ error) => {
     if (!(error instanceof Refused)) throw error;
     if (error.errors.some(({ source }) => source?.pointer === `${AT}/value`)) fields.hush();
-    const isFaster = error.status === 412 || (variable && error.status === 404);
-    if (!isFaster || isLeft(element)) throw error;
+    if (!isOvertaken(error, element, variable ? [404] : [])) throw error;
     const now = await readNow(path);
     if (now) version = now.version;
     const changes = changed(start, fields.said());
