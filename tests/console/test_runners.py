@@ -125,7 +125,7 @@ async def test_a_change_that_is_proposed_at_once_keeps_the_workspaces(
     visitor = await visit(crowd, sqlite_site, await sqlite_site.tenant())
     await propose(visitor, "backup")
     form = visitor.page.get_by_role("form", name="Change the runner")
-    async with held(visitor.page, "**/workspaces?*") as are_asked_for:
+    async with held(visitor.page, "**/v2/workspaces/*") as are_asked_for:
         await visitor.button("Change backup").click()
         await are_asked_for()
         await form.get_by_label("Name", exact=True).fill("renamed")

@@ -1,11 +1,12 @@
 /** The form of a runner: who the job is, which workspaces it reaches, and until when. */
 
-import { Refused, changed, readAll } from "./api.js";
+import { Refused, changed, read } from "./api.js";
 import { beginOf, h } from "./dom.js";
 import { choice, field, form, keepTyped, leaveButton, tick } from "./fields.js";
 import { isLeft } from "./hands.js";
 import { findWorkspaces } from "./named.js";
 
+/** @import { Answer } from "./api.js" */
 /** @typedef {{type: "runners", attributes: Partial<Api.RunnerAttributes>, relationships?: object}} Proposal */
 
 const AT = "/data/attributes";
@@ -27,7 +28,7 @@ export function runnerForm({ path, runner, save, cancel, signal }) {
   const start = runner && fields.attributes();
   let named = "";
   if (runner) {
-    fill(workspaces, path, runner.relationships.workspaces.data, signal).then((names) => {
+    fill(workspaces, runner.relationships.workspaces.data, signal).then((names) => {
       named = names;
     });
   }
@@ -143,19 +144,32 @@ class Fields {
 /**
  * The names of workspaces, once they are known; until then nobody changes them.
  * @param {HTMLTextAreaElement} control
- * @param {string} path
  * @param {Api.Identifier[]} named
  * @param {AbortSignal} signal
  */
-async function fill(control, path, named, signal) {
+async function fill(control, named, signal) {
   if (!named.length) return "";
   control.disabled = true;
-  const ids = new Set(named.map((one) => one.id));
-  /** @type {Api.WorkspaceResource[]} */
-  const all = await readAll(`${path}/workspaces`, { signal });
-  control.value = all.filter((one) => ids.has(one.id)).map((one) => one.attributes.name).join("\n");
+  const names = await Promise.all(named.map(({ id }) => called(id, signal)));
+  control.value = names.filter(Boolean).sort().join("\n");
   control.disabled = false;
   return control.value;
+}
+
+/**
+ * What the workspace of that id is called; "" where it is gone.
+ * @param {string} id
+ * @param {AbortSignal} signal
+ */
+async function called(id, signal) {
+  try {
+    /** @type {Answer<Api.WorkspaceDocument>} */
+    const { document } = await read(`/workspaces/${id}`, { signal });
+    return document.data.attributes.name;
+  } catch (error) {
+    if (!(error instanceof Refused && error.status === 404)) throw error;
+    return "";
+  }
 }
 
 /**
