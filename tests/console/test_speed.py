@@ -64,7 +64,7 @@ async def test_typing_in_the_filter_paints_at_once(sqlite_site: Site, crowd: Cro
     visitor = await crowd.member(sqlite_site, tenant)
     await visitor.row("KEY_0000").wait_for()
     # What is typed, and how many rows are there before.
-    words = {"K": 5000, "KE": 5000, "KEY": 5000, "4": 5000, "49": 2084, "499": 199}
+    words = {"K": 5000, "49": 5000, "499": 199}
     rows = visitor.page.locator("tbody tr")
     took = []
     for word, found in words.items():

@@ -27,6 +27,13 @@ KEEPS_NOTHING = (
     " throw new DOMException('denied', 'SecurityError'); } })"
 )
 
+# A tab that somebody has signed in to: once, and not whenever it is loaded again.
+SIGNED_IN = """(() => {
+  if (window.name) return;
+  window.name = "signed in";
+  sessionStorage.setItem("teamvars.session", JSON.stringify({ token: "%s", seenAt: Date.now() }));
+})()"""
+
 # Whoever looks here clicks at what they see; what has just moved is tried by `hands`.
 SETTLES_AT_ONCE = """{
   const real = window.setTimeout;
@@ -105,6 +112,10 @@ class Visitor:
         """Loads a page of the console, by the path below `/app`."""
         await self.page.goto(f"{self.site.url}/app{path}")
 
+    async def be(self, who: str) -> None:
+        """From the page that is loaded next the tab is one that this person has signed in to."""
+        await self.page.add_init_script(SIGNED_IN % self.tenant.tokens[who])
+
     async def sign_in(self, who: str) -> None:
         """Gives the token of one of the tenant's people to the form."""
         await self.paste(self.tenant.tokens[who])
@@ -177,16 +188,16 @@ class Crowd:
     ) -> Visitor:
         """One of the tenant's people, signed in, who looks at a workspace."""
         visitor = await self.visitor(site, tenant, **look)
-        await visitor.go(f"/{tenant.organization}/workspaces/{workspace}")
-        await visitor.sign_in(who)
-        await visitor.page.get_by_role("heading", level=1, name=workspace).wait_for()
+        await visitor.be(who)
+        await visitor.open(workspace)
         return visitor
 
     async def arrived(self, site: Site, tenant: Tenant, path: str, who: str = "owner") -> Visitor:
         """One of the tenant's people, signed in, on a page of the organization."""
         visitor = await self.visitor(site, tenant)
+        await visitor.be(who)
         await visitor.go(f"/{tenant.organization}/{path}")
-        await visitor.sign_in(who)
+        await visitor.button("Sign out").wait_for()
         return visitor
 
     async def leave(self) -> None:
