@@ -854,8 +854,9 @@ async def test_where_somebody_stands_is_found_by_an_index_of_little_else(large: 
     about = partial(streams.newest_about, where=("s", "u"), actions=actions)
     for naming, but_of in ((None, ()), ("m1", ()), (None, ("u1", "u2"))):
         await database.read(partial(about, naming=naming, but_of=but_of))
-    await database.read(partial(streams.told_by, stream_id="s", subject_ids=["u"], actor_id="u1"))
-    assert len(seen) == 4
+    await database.read(partial(runners.proposed_by, organization_id="o", user_id="u"))
+    await database.read(partial(memberships.organizations_of, user_id="u"))
+    assert len(seen) == 5
     for statement in list(seen.values()):
         assert "audit_entries_standing" in await _plan(large, statement)
 

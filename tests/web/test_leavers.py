@@ -12,7 +12,7 @@ from teamvars.domain.tokens import Token
 from teamvars.services.tokens import fresh_token
 from tests.support.deployment import operator
 from tests.support.jobs import runner_document
-from tests.support.tenant import Tenant
+from tests.support.tenant import Tenant, linkage_document
 
 
 def path_of(tenant: Tenant, who: str) -> str:
@@ -50,21 +50,42 @@ async def leave_something(tenant: Tenant) -> tuple[str, dict[str, list[str]]]:
 NOTHING: dict[str, list[str]] = {"tokens": [], "runners": [], "invitations": [], "teams": []}
 
 
-async def test_a_machine_that_somebody_has_proposed_is_theirs_whoever_has_changed_it_since(
-    tenant: Tenant,
-) -> None:
-    proof = {"issuer": None, "conditions": None, "public_key": "A" * 43}
+async def propose(tenant: Tenant, by: str) -> list[str]:
+    """Somebody proposes a machine and a job, and both are changed by another."""
+    machine = {"issuer": None, "conditions": None, "public_key": "A" * 43}
     network, runners = tenant.workspaces["network"], f"/organizations/{tenant.organization}/runners"
     made = []
-    for said in (proof, {}):
+    for said in (machine, {}):
         document = runner_document(network, **said)
-        made.append((await tenant.call("owner", "POST", runners, document)).json()["data"]["id"])
+        made.append((await tenant.call(by, "POST", runners, document)).json()["data"]["id"])
     for id_ in made:
         change = {"data": {"type": "runners", "attributes": {"max-ttl": 120}}}
         answer = await tenant.call("organization-token", "PATCH", f"/runners/{id_}", change)
         assert answer.status_code == 200, answer.text
+    return made
+
+
+async def test_a_machine_that_somebody_has_proposed_is_theirs_whoever_has_changed_it_since(
+    tenant: Tenant,
+) -> None:
+    made = await propose(tenant, "owner")
     assert (await left(tenant, "owner"))["runners"] == made[:1]
     assert (await left(tenant, "reader"))["runners"] == []
+
+
+async def test_an_operator_finds_the_machine_of_whoever_is_gone(tenant: Tenant) -> None:
+    who = tenant.users["plain"]
+    path, document = tenant.linkage_path("owners"), linkage_document(who)
+    assert (await tenant.call("owner", "POST", path, document)).status_code == 204
+    machine, _ = await propose(tenant, "plain")
+    member = f"/organization-memberships/{tenant.memberships['plain']}"
+    assert (await tenant.call("owner", "DELETE", member)).status_code == 204
+    leavers = tenant.deployment.services.operator_leavers
+    (shown,) = await leavers.show(who)
+    assert [one.id for one in shown.runners] == [machine]
+    await leavers.end(operator(), who, lambda _: None)
+    assert await leavers.show(who) == []
+    assert (await tenant.call("owner", "GET", f"/runners/{machine}")).status_code == 404
 
 
 async def test_owners_see_what_somebody_leaves_behind_and_end_it(tenant: Tenant) -> None:

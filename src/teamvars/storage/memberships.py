@@ -22,6 +22,7 @@ from teamvars.domain.pages import Page, Paged
 from teamvars.storage import organizations, runners, teams, tokens, users
 from teamvars.storage.database import Lookup, Row, Statement, Transaction, each
 from teamvars.storage.pages import Reading, containing, where
+from teamvars.storage.streams import has_proposed
 
 _COLUMNS = (
     "memberships.id, organizations.id, organizations.name, memberships.status, "
@@ -295,12 +296,12 @@ def _words(words: Sequence[str] | None, also: Sequence[str] | None = ()) -> str 
 
 
 # Wherever somebody is, or was: what they made says so.
-_ORGANIZATIONS_OF = """
+_ORGANIZATIONS_OF = f"""
 SELECT organization_id FROM memberships WHERE user_id = $1
 UNION SELECT coalesce(tokens.organization_id, teams.organization_id) FROM tokens
     LEFT JOIN teams ON teams.id = tokens.team_id
     WHERE tokens.created_by = $1 AND tokens.user_id IS NULL
-UNION SELECT organization_id FROM runners WHERE proposed_by = $1
+UNION SELECT organization_id FROM runners WHERE proposed_by = $1 OR {has_proposed("$1")}
 UNION SELECT memberships.organization_id FROM invitations
     JOIN memberships ON memberships.id = invitations.membership_id
     WHERE invitations.invited_by = $1

@@ -26,7 +26,7 @@ from teamvars.storage.database import Lookup, Row, Statement, Transaction, decod
 from teamvars.storage.pages import Reading, where
 from teamvars.storage.projects import TARGETS_OF
 from teamvars.storage.queues import Claimed, Queue
-from teamvars.storage.streams import PLACE, also_held, to_stream, told_by
+from teamvars.storage.streams import PLACE, also_held, has_proposed, to_stream
 
 # SQLite lets a column hold what is not of its type, and texts that are no UTF-8.
 _COLUMNS = """{encoded runners.id}, {encoded runners.organization_id},
@@ -138,10 +138,10 @@ async def proposed_by(tx: Transaction, organization_id: str, user_id: str) -> li
     """Those of an organization whose version somebody proposed, by id; and those of machines of
     which they proposed any, as the trail says: the machine may be theirs.
     """
-    every = await of_organization(tx, organization_id)
-    machines = [one.id for one in every if one.spec.public_key is not None]
-    told = await told_by(tx, organization_id, machines, user_id)
-    return [one for one in every if one.proposed_by == user_id or one.id in told]
+    any_ = has_proposed("$2")
+    rest = f"WHERE organization_id = $1 AND (proposed_by = $2 OR {any_}) ORDER BY id"
+    found = await _RUNNERS.every(tx, rest, organization_id, user_id)
+    return [one for one in found if one.proposed_by == user_id or one.spec.public_key is not None]
 
 
 async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> list[Runner]:

@@ -327,13 +327,12 @@ async def newest_about(
     return found[0] if found else None
 
 
-async def told_by(
-    tx: Transaction, stream_id: str, subject_ids: Collection[str], actor_id: str
-) -> frozenset[str]:
-    """Those of some subjects of which a stream has an entry by that actor, as `newest_about`."""
-    sql = f"""SELECT DISTINCT subject_id FROM audit_entries
-        WHERE stream_id = $1 AND subject_id IN {{each $2}} AND {_IS_STANDING} AND actor_id = $3"""
-    return frozenset(await tx.column(sql, stream_id, each(subject_ids), actor_id))
+def has_proposed(user: str) -> str:
+    """That somebody has proposed any version of a runner, as the trail says: a condition of
+    `runners`, where `user` is their id.
+    """
+    return f"""EXISTS (SELECT 1 FROM audit_entries WHERE stream_id = runners.organization_id
+        AND subject_id = runners.id AND {_IS_STANDING} AND actor_id = {user})"""
 
 
 async def sizes(tx: Transaction) -> dict[str, int]:
