@@ -183,6 +183,8 @@ class World:
                 return [Linked(one, one, Status.ACTIVE, one in inside) for one in known]
             case needs.MembersOf(id_):
                 return [replace(MEMBER, id=one) for one in sorted(self.place.members[id_])]
+            case needs.LinkedTo(id_):
+                return dict.fromkeys(LinkageType, sorted(self.place.members[id_]))
             case _:
                 return self._of_projects(need)
 

@@ -4,13 +4,12 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.decisions import Delete, Insert, Needs, Update
-from teamvars.decisions.needs import MembersOf
+from teamvars.decisions.needs import LinkedTo
 from teamvars.decisions.teams import create, delete, update
 from teamvars.domain.errors import Refusal
 from teamvars.domain.teams import Right, Team, TeamDraft, Visibility
 from tests.decisions.directory import (
     CREW,
-    MEMBER,
     OWNERS,
     Answers,
     actions,
@@ -20,7 +19,11 @@ from tests.decisions.directory import (
     to_team,
 )
 
-USERS = {MembersOf("team-1"): [MEMBER], MembersOf("team-0"): []}
+USERS = {
+    LinkedTo("team-1"): {"users": ["user-1"], "organization-memberships": ["ou-1"]},
+    LinkedTo("team-0"): {"users": [], "organization-memberships": []},
+}
+"""Of members an update reads the ids alone: there may be tens of thousands."""
 RENAMED = TeamDraft(name="new")
 
 

@@ -38,7 +38,7 @@ from teamvars.domain.access import WorkspaceAccess
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import not_found
 from teamvars.domain.invitations import Delivery, Link
-from teamvars.domain.memberships import Membership
+from teamvars.domain.memberships import LinkageType, Membership
 from teamvars.domain.moves import Access
 from teamvars.domain.names import fold
 from teamvars.domain.users import User
@@ -93,6 +93,13 @@ async def _access_to(tx: Transaction, _: Tools, __: Found, need: needs.AccessTo)
         await team_access.ON_WORKSPACES.of_places(tx, need.workspace_ids),
         await team_access.ON_PROJECTS.of_places(tx, need.project_ids),
     )
+
+
+async def _linked_to(
+    tx: Transaction, _: Tools, __: Found, need: needs.LinkedTo
+) -> Mapping[LinkageType, Sequence[str]]:
+    ids, team_id = memberships.ids_of_teams, need.team_id
+    return {linkage: (await ids(tx, [team_id], linkage))[team_id] for linkage in LinkageType}
 
 
 async def _members(
@@ -179,6 +186,7 @@ LOOK_UPS: LookUps = {
     needs.TeamCalled: by_fields(access_by_name.team_meant),
     needs.TeamsOf: lambda tx, _, __, n: teams.of_organizations(tx, [n.organization_id]),
     needs.TeamsWithIds: by_fields(teams.find_by_ids),
+    needs.LinkedTo: _linked_to,
     needs.MembersOf: _members,
     needs.GrantWithId: by_fields(team_access.ON_WORKSPACES.get),
     needs.ProjectGrantWithId: by_fields(team_access.ON_PROJECTS.get),

@@ -17,7 +17,7 @@ from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Kind, Refusal, there_is_no
 from teamvars.domain.invitations import Invited
 from teamvars.domain.logins import Login
-from teamvars.domain.memberships import LeftBehind, Membership
+from teamvars.domain.memberships import LeftBehind, LinkageType, Membership
 from teamvars.domain.moves import Access
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
@@ -168,6 +168,12 @@ class TeamsWithIds(Need[Sequence[Team]], frozen=True):
     """Those of the teams that there are, by name."""
 
     team_ids: tuple[str, ...]
+
+
+class LinkedTo(Need[Mapping[LinkageType, Sequence[str]]], frozen=True):
+    """The ids by which linkage objects of each type name the members of a team, in order."""
+
+    team_id: str
 
 
 class MembersOf(Need[Sequence[Membership]], frozen=True):

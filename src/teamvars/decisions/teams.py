@@ -21,7 +21,7 @@ from teamvars.decisions import (
     others,
     together,
 )
-from teamvars.decisions.needs import MembersOf, ToOrganization, ToTeam
+from teamvars.decisions.needs import LinkedTo, MembersOf, ToOrganization, ToTeam
 from teamvars.domain.access import TeamAccess
 from teamvars.domain.errors import (
     NAME_TAKEN,
@@ -108,9 +108,9 @@ def update(found: Found, team_id: str, draft: TeamDraft) -> Decision[TeamView]:
     granted = _managed(found, team_id)
     before = granted.team
     _require_rights(draft, before, is_owner=granted.is_owner)
-    members = found.of(MembersOf(team_id))
-    users = sorted(one.user.id for one in members)
-    whole = replace(view_of(granted, len(users), users), member_ids=[one.id for one in members])
+    linked = found.of(LinkedTo(team_id))
+    users, members = linked[LinkageType.USERS], linked[LinkageType.ORGANIZATION_MEMBERSHIPS]
+    whole = replace(view_of(granted, len(users), users), member_ids=members)
     refuse_all([*draft.all_faults(), *draft.conflicts(before), *draft.unlike(whole)])
     after = draft.applied_to(before)
     granted = replace(granted, team=after)
