@@ -123,6 +123,17 @@ async def test_what_it_is_related_to_otherwise_is_refused_where_no_update_change
     assert after.json()["data"] == without_memberships(data)
 
 
+@ON_SQLITE
+@pytest.mark.parametrize("type_", ONES)
+async def test_links_alone_say_nothing_of_what_it_is_related_to(tenant: Tenant, type_: str) -> None:
+    path, data = await shown(tenant, ONES[type_][0])
+    links = {name: {"links": {"related": "/elsewhere"}} for name in data["relationships"]}
+    document = {"data": {"type": type_, "relationships": links}}
+    answer = await tenant.call("owner", "PATCH", path, document)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["data"] == without_memberships(data)
+
+
 async def test_an_access_goes_to_no_other_team_by_an_update(tenant: Tenant) -> None:
     path, data = await shown(tenant, ONES["team-workspaces"][0])
     other = {"team": {"data": {"type": "teams", "id": tenant.teams["crew"]}}}

@@ -122,9 +122,8 @@ def _as_shown(at: int) -> int:
 
 def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
     ids = read.related_ids(relationships, _WORKSPACES, _WORKSPACES, MAX_WORKSPACES)
-    whose = read.member(relationships, "organization", dict, "/data/relationships", required=False)
     at = "/data/relationships/organization"
-    item = read.member(whose, "data", dict, at)
+    item = read.member(read.relation(relationships, "organization"), "data", dict, at)
     organization = None if item is None else read.identifier(item, "organizations", f"{at}/data")
     return {"workspace_ids": ids, "organization": organization}
 
