@@ -44,11 +44,11 @@ _ON_HOST = "on the service's host: teamvars approvals approve {id}@DIGEST"
 _ONLY_HOST = f"Runners are approved {_ON_HOST} (TEAMVARS_RUNNER_APPROVAL is 'operator')."
 _NO_USER = "A user approves, with a token of their own: no team's and no organization's token."
 _OWN = (
-    "You have proposed this version yourself, or one before it that nobody has approved. Another "
-    "owner has to approve it, who has not."
+    "You have proposed this version yourself, or one before it that has no approval. Another "
+    "owner, who has proposed neither, has to approve it."
 )
 _NOBODY = (
-    "This version, or one before it that nobody has approved, was not proposed by a user with a "
+    "This version, or one before it that has no approval, was not proposed by a user with a "
     f"token of their own. Have an owner propose it as another runner, or approve it {_ON_HOST}"
 )
 _NEW = "{who} to have been an active owner of the organization for seven days."
