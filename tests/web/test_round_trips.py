@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.engines import ON_SQLITE
 from tests.support.ids import filled, ids_of
-from tests.support.tenant import Tenant, faults, linkage_document
+from tests.support.tenant import Tenant, faults, linkage_document, variable_document
 from tests.web import organization_audit
 from tests.web.test_runners import propose
 from tests.web.test_tags import bound
@@ -101,6 +101,14 @@ async def test_what_a_search_finds_is_sent_back_to_where_it_is(tenant: Tenant) -
         path = data["links"]["self"].removeprefix("/api/v2")
         sent = await tenant.call("owner", "PATCH", path, {"data": data})
         assert sent.status_code == 200, sent.text
+
+
+@ON_SQLITE
+async def test_a_new_variable_does_not_say_in_which_workspace_it_is_to_be(tenant: Tenant) -> None:
+    document = variable_document(**{"workspace-name": "edge"})
+    answer = await tenant.call("owner", "POST", tenant.vars_path(), document)
+    names = "/data/attributes/workspace-name"
+    assert faults(answer) == [("422", "unknown_attribute", names)]
 
 
 def otherwise(relation: Document) -> Document:

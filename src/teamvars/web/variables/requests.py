@@ -167,8 +167,9 @@ _ATTRIBUTES: Mapping[str, type] = get_type_hints(NewVariableAttributes)
 NAMES_A_VARIABLE = frozenset({"key", "category"})
 _OWNERS = {"workspaces": ("workspace", "workspace"), "varsets": ("varset", "variable set")}
 """By type, what an owner is called as a relationship, and in words."""
-_KNOWN = _ATTRIBUTES.keys() | {"version-id", "created-at", "workspace-name", "varset-name"}
-"""The last four the service assigns, two of them in what a search finds."""
+_KNOWN = _ATTRIBUTES.keys() | {"version-id", "created-at"}  # those two the service assigns
+_SHOWN = _KNOWN | {"workspace-name", "varset-name"}
+"""Those of what a search finds. A new variable may name none: it comes where the path says."""
 
 
 def new_body(dialect: Dialect) -> RequestBody:
@@ -365,7 +366,7 @@ def _draft(
 ) -> VariableDraft:
     """The attributes of a variable, and all faults of the document."""
     at = "/data/attributes"
-    read.refuse_unknown(attributes, known=_KNOWN)
+    read.refuse_unknown(attributes, known=_KNOWN if required else _SHOWN)
     given: dict[str, Any] = {
         name: read.member(attributes, name, type_, at, required=name in required)
         for name, type_ in _ATTRIBUTES.items()
