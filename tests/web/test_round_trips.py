@@ -4,12 +4,15 @@ changed or refused. On both engines.
 
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
+from teamvars.web.dialects import STANDARD
 from tests.support.engines import ON_SQLITE
 from tests.support.ids import filled, ids_of
 from tests.support.tenant import Tenant, faults, linkage_document, variable_document
 from tests.web import organization_audit
+from tests.web.test_openapi import document_in, operations
 from tests.web.test_runners import propose
 from tests.web.test_tags import bound
 
@@ -78,6 +81,23 @@ async def test_what_is_shown_can_be_sent_back_and_changes_nothing(
     assert answer.status_code == 200, answer.text
     assert answer.json()["data"] == without_memberships(data)
     assert await organization_audit.page(tenant) == before
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("template", [template for template, _ in ONES.values()])
+async def test_what_is_shown_is_what_the_document_says_of_an_update(
+    tenant: Tenant, template: str
+) -> None:
+    _, data = await shown(tenant, template)
+    whole = document_in(STANDARD)
+    (update,) = (
+        one
+        for one in operations(whole)
+        if (one.method, one.template) == ("PATCH", f"/api/v2{template.partition('?')[0]}")
+    )
+    (content,) = update.body["content"].values()
+    schema = {**content["schema"], "components": whole["components"]}
+    jsonschema_rs.validator_for(schema, validate_formats=True).validate({"data": data})
 
 
 @pytest.mark.parametrize("template", VARIABLES)

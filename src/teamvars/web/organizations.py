@@ -23,7 +23,6 @@ from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
     REQUIRED,
     Attribute,
-    Email,
     Group,
     Time,
     fixed,
@@ -49,6 +48,7 @@ _SEARCHES = (
 )
 _FORCE = Parameter("force", "Delete it although its workspaces still have variables.", FLAG)
 
+_ADDRESS = Meta(description="An e-mail address, or empty: none.")
 _SSO_REQUIRED = Meta(
     description=(
         "Whether members have rights in it only where they have signed in with a provider, or with "
@@ -133,7 +133,12 @@ ORGANIZATION = Resource[OrganizationView](
     attributes=(
         Attribute("name", str, lambda one: one.organization.name, given=GIVEN_NAME, new=REQUIRED),
         Attribute("external-id", str, lambda one: one.organization.id),
-        Attribute("email", str, lambda one: one.organization.email or "", given=Email),
+        Attribute(
+            "email",
+            str,
+            lambda one: one.organization.email or "",
+            given=Annotated[str, _ADDRESS],
+        ),
         Attribute(
             "created-at",
             Time,

@@ -205,10 +205,16 @@ EFFECTIVE = Resource[Binding](
 )
 
 
+class ProjectTagBindings(msgspec.Struct):
+    """The keys with values that a project is to have; without them, as it is shown, they stay."""
+
+    data: Annotated[list[GivenBinding], Meta(max_length=MAX_ITEMS)] | UnsetType = UNSET
+
+
 class GivenProjectRelationships(msgspec.Struct, rename="kebab"):
     """The keys with values that a project is to have; no others are changed."""
 
-    tag_bindings: TagBindingsDocument | UnsetType = UNSET
+    tag_bindings: ProjectTagBindings | UnsetType = UNSET
 
 
 def _tags_of_project(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
