@@ -248,7 +248,7 @@ class Reader:
     ) -> dict[str, Linkage]:
         """What is named by those relationships of these names that have `data`."""
         found = {name: self.relation(relationships, name) for name in names}
-        return {name: linkage(one["data"]) for name, one in found.items() if one}
+        return {name: named_in(one["data"]) for name, one in found.items() if one}
 
     def related_ids(
         self, relationships: Mapping[str, Any] | None, name: str, type_: str, most: int
@@ -310,7 +310,7 @@ class ItemReader(Reader):
         super().fault(code, detail, self.at + pointer.removeprefix("/data"))
 
 
-def linkage(data: Any) -> Linkage:
+def named_in(data: Any) -> Linkage:
     """What the `data` of a relationship names: one resource, several or none. The id of an
     organization is its name, in which case does not count.
     """

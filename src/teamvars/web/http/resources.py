@@ -23,7 +23,7 @@ from teamvars.web.http.idempotency import changed
 from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.paging import PageLinks, PageMeta
 from teamvars.web.http.parameters import including, requested_includes
-from teamvars.web.http.reader import Linkage, Reader, linkage
+from teamvars.web.http.reader import Linkage, Reader, named_in
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Attribute, Field, Group, structure
 from teamvars.web.http.routes import RequestBody, Route
@@ -250,8 +250,8 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
         """A fault for each relationship that is named otherwise than it is shown."""
         assert self._related is not None  # else none is named
         shown = msgspec.to_builtins(self._related.of(one))
-        there = {name: linkage(relation.get("data")) for name, relation in shown.items()}
-        others = [name for name, said in named.items() if said != there.get(name, linkage(None))]
+        there = {name: named_in(relation.get("data")) for name, relation in shown.items()}
+        others = [name for name, said in named.items() if said != there.get(name, named_in(None))]
         return [OTHERWISE_RELATED.at(f"/data/relationships/{name}/data") for name in others]
 
     def _called(self, name: str, text: str) -> tuple[str, str]:
