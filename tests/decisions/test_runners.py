@@ -1,5 +1,6 @@
 """What becomes of runners that are proposed, changed and deleted."""
 
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from teamvars.decisions import Delete, Found, Insert, Needs, Update
 from teamvars.decisions.needs import OrganizationWithId, ToOrganizationWithId, WorkspacesOf
 from teamvars.decisions.runners import (
     AllRunners,
+    ReachOf,
     RunnersOf,
     RunnersPage,
     RunnerWithId,
@@ -33,6 +35,7 @@ from teamvars.domain.runners import (
     Change,
     Runner,
     RunnerDraft,
+    RunnerSpec,
     RunnerStatus,
     WorkspacesDraft,
 )
@@ -67,11 +70,17 @@ DRAFT = RunnerDraft(
     expires_at=LATER,
     max_ttl=60,
 )
+NAMES = {"ws-1": "network", "ws-2": "payments"}
+IDS = [ids for n in range(3) for ids in permutations((*NAMES, "ws-8", "ws-9", "ws-gone"), n)]
 WORKSPACES: Answers = {
-    WorkspacesOf("org-1"): [
-        (Workspace("ws-1", "network", "org-1", "acme"), None),
-        (Workspace("ws-2", "payments", "org-1", "acme"), None),
-    ]
+    WorkspacesOf("org-1"): [(Workspace(*one, "org-1", "acme"), None) for one in NAMES.items()],
+    **{
+        ReachOf("org-1", ids, patterns): RunnerSpec(
+            "", 0, workspace_ids=ids, workspace_patterns=patterns
+        ).reach(NAMES)
+        for ids in IDS
+        for patterns in ((), ("*",), ("p*",), ("pay*",))
+    },
 }
 NO_RUNNERS: Answers = {RunnersOf("org-1"): []}
 
@@ -258,7 +267,7 @@ def test_of_all_runners_each_is_named_once_all_that_is_needed_is_there() -> None
     runners = [FEDERATED, replace(FEDERATED, id="run-2", organization_id="org-2")]
     there, trust = found({AllRunners(): runners}), Counting()
     later: dict[Any, Any] = {
-        **WORKSPACES,
+        WorkspacesOf("org-1"): WORKSPACES[WorkspacesOf("org-1")],
         WorkspacesOf("org-2"): [],
         OrganizationWithId("org-1"): Organization("org-1", "acme", None, 1),
         OrganizationWithId("org-2"): Organization("org-2", "beta", None, 1),

@@ -9,10 +9,13 @@ import pytest
 
 from teamvars import pace
 from teamvars.changes import making
+from teamvars.changes.nouns import LOOK_UPS
 from teamvars.changes.runners import matched
-from teamvars.decisions.runners import Matching
+from teamvars.decisions.needs import WorkspacesOf
+from teamvars.decisions.runners import Matching, NamesOf
 from teamvars.domain.runners import Runner
 from teamvars.services.issuers import Trust
+from teamvars.storage import runners
 from tests.support.deployment import operator
 from tests.support.engines import ON_SQLITE
 from tests.support.jobs import ISSUER, runner_document
@@ -119,6 +122,7 @@ async def test_while_patterns_are_tried_others_change_what_they_like(
     for the event loop, and not for a lock.
     """
     keys = iter(range(1000))
+    monkeypatch.setattr(runners, "NAMES_AT_ONCE", 1)
 
     async def beside(need: Matching) -> frozenset[str]:
         await tenant.make_variable(f"key_{next(keys)}")
@@ -141,11 +145,57 @@ async def test_while_patterns_are_tried_others_change_what_they_like(
     assert (await tenant.call("owner", "GET", path)).json()["data"] == changed
     await approve(tenant, changed)
     every = await tenant.deployment.services.approvals.proposals(operator())
-    runners = (one.view.runner for one in every)
-    (approval,) = (one.approval for one in runners if one.id == made["id"])
+    (approval,) = (r.approval for r in (one.view.runner for one in every) if r.id == made["id"])
     assert approval is not None
     assert approval.reach == ids
     assert next(keys) >= 6
+
+
+async def test_nobody_reads_all_names_of_an_organization_for_a_runner_without_a_star_within(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There may be fifty thousand of them, and a hundred runners on a page."""
+    for need in (WorkspacesOf, NamesOf):
+        monkeypatch.delitem(LOOK_UPS, need)
+    made = await propose(tenant, workspace_patterns=["pay*", "network"])
+    path, network = f"/runners/{made['id']}", tenant.workspaces["network"]
+    for shown in (path_of(tenant), f"/workspaces/{network}/runners", path):
+        assert (await tenant.call("owner", "GET", shown)).status_code == 200
+    await approve(tenant, made)
+    change = {"data": {"type": "runners", "attributes": {"max-ttl": 60}}}
+    assert (await tenant.call("owner", "PATCH", path, change)).status_code == 200
+    linked = f"{path}/relationships/workspaces"
+    assert (await tenant.call("owner", "POST", linked, linkage(network))).status_code == 204
+
+
+async def test_an_operator_and_an_owner_are_shown_one_digest_whatever_the_patterns(
+    tenant: Tenant,
+) -> None:
+    for name in ("prod", "Prod-a", "prod_b", "prodZ9", "p-prod", "pro"):
+        document = {"data": {"type": "workspaces", "attributes": {"name": name}}}
+        path = f"/organizations/{tenant.organization}/workspaces"
+        assert (await tenant.call("owner", "POST", path, document)).status_code == 201
+    expected = {
+        ("prod",): ["prod"],
+        ("PROD-*",): ["Prod-a"],
+        ("prod*",): ["Prod-a", "prod", "prodZ9", "prod_b"],
+        ("prod_*", "none"): ["prod_b"],
+        ("*prod", "PRO"): ["p-prod", "pro", "prod"],
+        ("p*d*", "prodz9", "p-*"): ["Prod-a", "p-prod", "prod", "prodZ9", "prod_b"],
+    }
+    made = {
+        (await propose(tenant, name=f"r{n}", workspace_patterns=list(patterns)))["id"]: reach
+        for n, (patterns, reach) in enumerate(expected.items())
+    }
+    proposals = await tenant.deployment.services.approvals.proposals(operator())
+    for page in (path_of(tenant), f"/workspaces/{tenant.workspaces['network']}/runners"):
+        listed = (await tenant.call("owner", "GET", page)).json()["data"]
+        shown = {one["id"]: one["attributes"]["digest"] for one in listed}
+        its = {one.view.runner.id: one for one in proposals if one.view.runner.id in shown}
+        assert {id_: one.view.digest for id_, one in its.items()} == shown
+        assert {id_: one.reach for id_, one in its.items()} == {
+            id_: sorted(["network", *reach]) for id_, reach in made.items()
+        }
 
 
 async def test_an_update_makes_a_version_that_waits_for_approval(tenant: Tenant) -> None:

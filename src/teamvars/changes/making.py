@@ -97,11 +97,11 @@ class Changes:
                 lacking = needs.needs
             known |= await self._thought(caller, lacking)
 
-    async def think(self, found: Found, see: Callable[[], T]) -> T:
-        """What is seen of what was found, which lacks nothing but thoughts."""
+    async def look_on(self, found: Found, see: Callable[[], T]) -> T:
+        """As `glance`, of what was found already and what it takes besides: thoughts as well."""
         while True:
             try:
-                return see()
+                return await self.database.query(lambda tx: self._seen(tx, found, lambda _: see()))
             except Needs as needs:
                 lacking = needs.needs
             found.answers |= await self._thought(found.caller, lacking)

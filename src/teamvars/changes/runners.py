@@ -23,6 +23,8 @@ from teamvars.decisions.deliveries import (
 from teamvars.decisions.runners import (
     AllRunners,
     Matching,
+    NamesOf,
+    ReachOf,
     RunnersOf,
     RunnersPage,
     RunnerWithId,
@@ -31,7 +33,6 @@ from teamvars.domain.access import Place
 from teamvars.domain.audit import AuditEntry
 from teamvars.domain.effective import Holdings
 from teamvars.domain.errors import NO_VALID_TOKEN, TRAIL_ALTERED, Refusal, not_found
-from teamvars.domain.names import fold
 from teamvars.domain.runners import globs_of
 from teamvars.pace import Pace
 from teamvars.storage import access_by_name, effective, runners, streams
@@ -79,7 +80,7 @@ async def matched(need: Matching) -> frozenset[str]:
     """Those of the names that a pattern matches; others have the event loop in between."""
     pace, means, found = Pace(), globs_of(need.patterns).match, set()
     for name in need.names:
-        if means(fold(name)):
+        if means(name):
             found.add(name)
         await pace.keep()
     return frozenset(found)
@@ -99,6 +100,8 @@ LOOK_UPS: LookUps = {
     RunnersOf: by_fields(runners.of_organization),
     RunnersPage: by_fields(runners.page_of_organization),
     AllRunners: by_fields(runners.every),
+    ReachOf: by_fields(runners.reach),
+    NamesOf: by_fields(runners.names),
     Reaching: Look(
         lambda _, need: (runners.REACHING, (need.workspace_id, need.once)),
         lambda _, __, rows: runners.reached(rows),

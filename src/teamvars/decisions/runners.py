@@ -84,8 +84,24 @@ class AllRunners(Need[Sequence[Runner]], frozen=True):
     """Those of all organizations."""
 
 
+class ReachOf(Need[frozenset[str]], frozen=True):
+    """The ids of the workspaces of an organization that have one of these ids, or whose names match
+    one of these patterns, each of which has no `*` but at its end.
+    """
+
+    organization_id: str
+    workspace_ids: tuple[str, ...]
+    patterns: tuple[str, ...] = ()
+
+
+class NamesOf(Need[Mapping[str, str]], frozen=True):
+    """The ids of all workspaces of an organization by their names, folded."""
+
+    organization_id: str
+
+
 class Matching(Thought[frozenset[str]], frozen=True):
-    """Those of some names of workspaces that one of a runner's patterns matches."""
+    """Those of some folded names of workspaces that one of a runner's patterns matches."""
 
     patterns: tuple[str, ...]
     names: tuple[str, ...]
@@ -148,9 +164,7 @@ class RunnerView(msgspec.Struct, frozen=True):
 
 
 Sight = Callable[[], RunnerView]
-"""What shows a runner. It asks for nothing more of any store, and takes a while where it reaches
-many workspaces.
-"""
+"""What shows a runner, by what it reaches, and takes a while where that is much."""
 
 
 def create(
@@ -235,7 +249,8 @@ def name_workspaces(
     """
     before, name = owned(found, runner_id)
     spec = draft.applied_to(before.spec, change)
-    known = {*_names_of(found, before.organization_id), *before.spec.workspace_ids}
+    there = found.of(ReachOf(before.organization_id, draft.wanted))
+    known = {*there, *before.spec.workspace_ids}
     broken = [replace(fault, pointer="/data") for fault in reach_faults(spec)]
     refuse_all(draft.all_faults(known, NO_SUCH_WORKSPACE) or broken)
     return _renewed(found, before, name, spec, trust)
@@ -262,7 +277,6 @@ def delete(found: Found, runner_id: str) -> Decision[None]:
 def read(found: Found, runner_id: str, trust: Trust) -> Sight:
     """One runner. Refuses: not found, forbidden to whoever is no owner."""
     runner, name = owned(found, runner_id)
-    found.of(WorkspacesOf(runner.organization_id))
     return partial(seen, found, runner, name, trust)
 
 
@@ -270,8 +284,6 @@ def page(found: Found, organization: str, wanted: Page, trust: Trust) -> Paged[S
     """A page of an organization's runners, by name. Refuses: forbidden."""
     owner = as_owner(found, organization)
     runners = found.of(RunnersPage(owner.id, wanted))
-    if runners.items:
-        found.of(WorkspacesOf(owner.id))
     shown = [partial(seen, found, one, owner.name, trust) for one in runners.items]
     return Paged(shown, runners.total)
 
@@ -288,8 +300,6 @@ def of_workspace(found: Found, workspace_id: str, wanted: Page, trust: Trust) ->
     reaching.sort(key=lambda one: (fold(one.spec.name), one.id))
     some = paged(reaching, wanted)
     seen_in = None if granted.level is Level.OWNER else workspace_id
-    if some.items:
-        found.of(WorkspacesOf(place.organization_id))
     shown = [
         partial(seen, found, one, place.organization_name, trust, seen_in) for one in some.items
     ]
@@ -304,9 +314,9 @@ def every(found: Found, trust: Trust) -> Sequence[RunnerView]:
         one.organization_id: found.of(OrganizationWithId(one.organization_id)).name
         for one in runners
     }
-    for organization_id in names:
-        found.of(WorkspacesOf(organization_id))
-    reaches = [one.spec.reach(_names_of(found, one.organization_id)) for one in runners]
+    workspaces = {id_: found.of(WorkspacesOf(id_)) for id_ in names}
+    called = {id_: {one.id: one.name for one, _ in some} for id_, some in workspaces.items()}
+    reaches = [one.spec.reach(called[one.organization_id]) for one in runners]
     return [
         _seen(found, one, names[one.organization_id], trust, reach)
         for one, reach in zip(runners, reaches, strict=True)
@@ -367,11 +377,14 @@ def _may_approve(found: Found, runner: Runner, trust: Trust) -> bool:
 
 def reached(found: Found, runner: Runner) -> frozenset[str]:
     """The ids of the workspaces that the present version would reach, if it were approved now."""
-    names, patterns = _names_of(found, runner.organization_id), runner.spec.workspace_patterns
-    if not wildcards_within(patterns):
-        return runner.spec.reach(names)
-    matching = found.of(Matching(patterns, tuple(names.values())))
-    return runner.spec.reach(names, matching)
+    spec, whose = runner.spec, runner.organization_id
+    hard = tuple(one for one in spec.workspace_patterns if wildcards_within([one]))
+    easy = tuple(one for one in spec.workspace_patterns if one not in hard)
+    reach = found.of(ReachOf(whose, spec.workspace_ids, easy))
+    if not hard:
+        return reach
+    names = found.of(NamesOf(whose))
+    return reach.union(names[name] for name in found.of(Matching(hard, tuple(names))))
 
 
 def _reaches(runner: Runner, workspace: Workspace, trust: Trust) -> bool:
@@ -393,11 +406,6 @@ _TAKEN = NAME_TAKEN.filled(what="a runner")
 _FULL = Fault(Code.TOO_MANY_ITEMS, f"An organization has at most {MAX_RUNNERS} runners.")
 
 
-def _names_of(found: Found, organization_id: str) -> dict[str, str]:
-    workspaces = found.of(WorkspacesOf(organization_id))
-    return {workspace.id: workspace.name for workspace, _ in workspaces}
-
-
 def _refuse(
     found: Found,
     organization_id: str,
@@ -410,8 +418,9 @@ def _refuse(
     broken = [
         fault for fault in spec_faults(spec, trust.issuers, found.now) if fault.pointer not in said
     ]
-    known, at = _names_of(found, organization_id), "/data/relationships/workspaces/data"
-    unknown = lacking(draft.workspace_ids or (), known, NO_SUCH_WORKSPACE, at)
+    named, at = draft.workspace_ids or (), "/data/relationships/workspaces/data"
+    known = found.of(ReachOf(organization_id, tuple(filter(None, named))))
+    unknown = lacking(named, known, NO_SUCH_WORKSPACE, at)
     refuse_all([*draft.faults, *broken, *unknown])
 
 

@@ -64,15 +64,12 @@ class RunnerSpec(msgspec.Struct, frozen=True, omit_defaults=False):
         """What such a text says. Raises msgspec.DecodeError for any other."""
         return msgspec.json.decode(text, type=cls)
 
-    def reach(
-        self, workspaces: Mapping[str, str], matching: Collection[str] | None = None
-    ) -> frozenset[str]:
-        """The ids that it reaches, of workspaces by id with their names. `matching`: those of the
-        names that a pattern matches, where somebody knows that already.
-        """
+    def reach(self, workspaces: Mapping[str, str]) -> frozenset[str]:
+        """The ids that it reaches, of workspaces by id with their names."""
         named = frozenset(self.workspace_ids)
-        matches = self.is_named if matching is None else matching.__contains__
-        return frozenset(id_ for id_, name in workspaces.items() if id_ in named or matches(name))
+        return frozenset(
+            id_ for id_, name in workspaces.items() if id_ in named or self.is_named(name)
+        )
 
     def reaches(self, workspace_id: str, workspace: str) -> bool:
         """Whether it reaches the workspace with that id and name."""

@@ -73,7 +73,7 @@ class Runners(UseCases):
         found, some = await changes.look(caller, lambda found: (found, see(found)))
         pace, views = Pace(), []
         for shown in some.items:
-            views.append(await changes.think(found, shown))
+            views.append(await changes.look_on(found, shown))
             await pace.keep()
         return Paged(views, some.total)
 

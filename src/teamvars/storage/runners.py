@@ -115,6 +115,23 @@ ORDER BY runners.id
     "BYTEA",
 )
 
+# `~` is behind all that a name may have. CROSS JOIN: else SQLite goes through all names.
+_REACH = """
+SELECT id FROM workspaces WHERE organization_id = $1 AND id IN {each $2}
+UNION ALL SELECT id FROM workspaces WHERE organization_id = $1 AND name_folded IN {each $3}
+UNION ALL SELECT workspaces.id FROM {texts $4} AS its CROSS JOIN workspaces
+WHERE workspaces.organization_id = $1
+    AND workspaces.name_folded >= its.value AND workspaces.name_folded < its.value || '~'
+"""
+_NAMES = """
+SELECT name_folded, id FROM workspaces WHERE organization_id = $1 AND name_folded > $2
+ORDER BY name_folded LIMIT $3
+"""
+NAMES_AT_ONCE = 1000
+"""That one statement reads: on SQLite others have the event loop between two of them, unless they
+are in one transaction.
+"""
+
 _PLACES = ", ".join(f"${n}" for n in range(1, _OF_TOKEN + 1))
 _ISSUED = f"INSERT INTO runner_tokens ({_TOKEN}) VALUES ({_PLACES})"
 DELIVERED = f"""
@@ -162,6 +179,27 @@ async def page_of_organization(tx: Transaction, organization_id: str, page: Page
     """A page of an organization's, by name."""
     rest = "WHERE organization_id = $1"
     return await _RUNNERS.paged(tx, rest, "name_folded, id", [organization_id], page)
+
+
+async def reach(
+    tx: Transaction, organization_id: str, workspace_ids: Iterable[str], patterns: Sequence[str]
+) -> frozenset[str]:
+    """The ids of an organization's workspaces that have one of these ids, or a name that one of the
+    patterns matches: each is a name, or with a `*` at its end the beginning of some.
+    """
+    folded = [fold(pattern) for pattern in patterns]
+    beginnings = [one.removesuffix("*") for one in folded if one.endswith("*")]
+    where = organization_id, each(workspace_ids), each(folded), each(beginnings)
+    return frozenset(await tx.column(_REACH, *where))
+
+
+async def names(tx: Transaction, organization_id: str) -> dict[str, str]:
+    """The ids of an organization's workspaces by their names, folded, in that order."""
+    found = some = await tx.pairs(_NAMES, organization_id, "", NAMES_AT_ONCE)
+    while len(some) == NAMES_AT_ONCE:
+        some = await tx.pairs(_NAMES, organization_id, max(some), NAMES_AT_ONCE)
+        found |= some
+    return found
 
 
 def reached(rows: Sequence[Row]) -> tuple[Workspace, Sequence[Runner], bool] | None:
