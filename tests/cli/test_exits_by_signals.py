@@ -15,10 +15,12 @@ from teamvars.cli.exits import UNKNOWN_OUTCOME
 from teamvars.cli.operator import audit, context, installation, keys
 from teamvars.cli.operator.context import store_of, telling_of_change
 from teamvars.cli.operator.host import finish
+from teamvars.domain.audit import AuditEntry
 from teamvars.services.data_keys import DataKeys
 from teamvars.services.installation import Installation
 from teamvars.settings import Settings
 from teamvars.signals import clearing_first, clearing_up, pass_over
+from teamvars.storage import streams
 from teamvars.storage.database import Transaction
 from tests.cli.test_backup import hanging, told_to_end
 from tests.support.commands import Host
@@ -100,6 +102,26 @@ def test_whoever_interrupts_what_only_reads_is_told_nothing(
     with pytest.raises(KeyboardInterrupt), telling_of_change(store):
         finish(command())
     assert capsys.readouterr().err == ""
+
+
+def test_whoever_interrupts_a_proof_does_not_wait_for_its_end(
+    migrated_host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a million entries on SQLite too, which are read in one step of the event loop."""
+
+    async def interrupted(*_: object) -> list[AuditEntry]:
+        signal.raise_signal(signal.SIGINT)
+        went_on.append(True)
+        return []
+
+    went_on: list[bool] = []
+    migrated_host.succeed("init")
+    monkeypatch.setattr(context, "load_settings", lambda: settings_of(migrated_host))
+    monkeypatch.setattr(streams, "entries", interrupted)
+    assert audit.verify.callback is not None
+    with pytest.raises(KeyboardInterrupt):
+        audit.verify.callback(heads=None, accepted=())
+    assert went_on == []
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -22,6 +23,7 @@ from teamvars.domain.audit import (
     Acceptance,
     AuditEntry,
     AuditQuery,
+    Break,
     Head,
     Position,
 )
@@ -287,7 +289,13 @@ accepted_option = option(
 def verify(heads: Path | None, accepted: Collection[Place]) -> None:
     """Prove that nobody has altered the trail; exit with 3 if somebody has."""
     kept = [] if heads is None else read_heads(heads)
-    checked, breaks = run(lambda services, _: services.audit.verify(kept, accepted))
+
+    async def prove(services: wiring.Services, _: Caller) -> tuple[int, list[Break]]:
+        # SQLite reads all of it in one step of the event loop, and asyncio lets it end that first.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        return await services.audit.verify(kept, accepted)
+
+    checked, breaks = run(prove)
     for found in breaks:
         say(f"{found.stream_id} entry {found.sequence}: {found.reason}")
         if found.found is not None:
