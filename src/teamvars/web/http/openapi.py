@@ -262,8 +262,9 @@ def _headers(*names: str) -> dict[str, Any]:
 def _query(parameter: Parameter) -> dict[str, Any]:
     said = _parameter(parameter.name, "query", parameter.schema, parameter.description)
     if parameter.is_list:
-        items = {"type": "array", "items": parameter.schema, "maxItems": MAX_WORDS}
-        said |= {"schema": items, "style": "form", "explode": False}
+        word = {"minLength": 1, **parameter.schema}
+        words = {"type": "array", "items": word, "maxItems": MAX_WORDS}
+        said |= {"schema": words, "style": "form", "explode": False}
     return {**said, "required": parameter.required}
 
 
