@@ -46,7 +46,7 @@ FIGURES = Plan(
 """What is promised."""
 
 UNTIMED = Limits(1, math.inf, math.inf, math.inf)
-GLANCE = Plan(0.2, 1, UNTIMED, UNTIMED, UNTIMED)
+GLANCE = Plan(0.1, 1, UNTIMED, UNTIMED, UNTIMED)
 """What a busy machine keeps as well: nobody is cut off or lost, nor refused for any other reason
 than how long it takes.
 """
