@@ -387,6 +387,7 @@ async def test_whoever_leaves_the_page_is_told_what_was_under_way_and_deletes_no
     visitor = await found(site, crowd, tenant, "level")
     page = visitor.page
     await page.get_by_role("link", name="Teams").click()
+    await visitor.button("New team").wait_for()  # until then the field is that of the page before
     await page.get_by_role("link", name="Workspaces").click()
     await page.get_by_label("Find a key anywhere").fill("level")
     await page.get_by_label("Choose all variables").check()
