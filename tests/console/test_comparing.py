@@ -1,16 +1,18 @@
 """Two workspaces side by side: what each group shows, and copies of it across."""
 
 import asyncio
+import re
 
 from playwright.async_api import Locator, Route, expect
 
 from tests.console.accessibility import Inspection
 from tests.console.test_variable_sets import EVERYWHERE, NOTHING_SETTLES, make_set, put
 from tests.console.visitors import Crowd, Site, Visitor, held, on_each_engine
-from tests.support.tenant import Tenant
+from tests.support.tenant import Tenant, items_document, variable_document
 from tests.web.test_accesses import grant
 from tests.web.test_variable_search import make_workspaces
 
+BEFORE = "(those) => those.map((one) => getComputedStyle(one, '::before').content)"
 COMES_BACK = "document.dispatchEvent(new Event('visibilitychange'))"
 # Of the first group that is seen: where it begins, and what takes a click there.
 TAKES = """() => {
@@ -257,3 +259,47 @@ async def test_whoever_comes_back_while_another_one_is_read_sees_that_one(
         await is_asked_for()
         await visitor.page.evaluate(COMES_BACK)
     await visitor.page.get_by_role("columnheader", name="third").first.wait_for()
+
+
+async def test_what_nobody_sees_of_two_values_is_said_and_whose_each_is(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await site.make(tenant, "LEVEL", "info")
+    await site.make(tenant, "LEVEL", "info ", "payments")
+    visitor = await crowd.member(site, tenant)
+    await compared(visitor)
+    values = group(visitor, "Different").get_by_role("cell")
+    await expect(values).to_have_text(["info", re.compile("ends with a blank"), ""])
+    # Where a screen has no room for columns, each says which it is of.
+    await visitor.page.set_viewport_size({"width": 360, "height": 640})
+    await expect(visitor.page.get_by_role("columnheader")).to_have_count(0)
+    cells = group(visitor, "Different").locator("td")
+    said = await cells.evaluate_all(BEFORE)
+    assert said == ['"network: "', '"payments: "', "none"]
+
+
+async def test_all_of_many_are_chosen_also_those_that_have_no_row_yet(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    items = [
+        variable_document(key=f"KEY_{number:03}", value="x", category="env")["data"]
+        for number in range(202)
+    ]
+    path = f"/workspaces/{tenant.workspaces['payments']}/actions/apply"
+    answer = await tenant.call("owner", "POST", path, items_document(*items))
+    assert answer.status_code == 200, answer.text
+    visitor = await crowd.member(site, tenant)
+    await compared(visitor)
+    there, page = group(visitor, "Only in payments"), visitor.page
+    await expect(there.get_by_label("Choose")).to_have_count(200)
+    await there.get_by_label("All:").check()
+    await visitor.button("Copy 202 variables to network").wait_for()
+    await visitor.button("Show 2 more").click()
+    await expect(page.get_by_label("Choose KEY_201")).to_be_checked()
+    await page.get_by_label("Choose KEY_200").uncheck()
+    await visitor.button("Copy 201 variables to network").click()
+    await visitor.button("Copy 201 variables").click()
+    await page.get_by_text("Copied: 201 new.").first.wait_for()
+    await expect(there.locator("tbody th > bdi")).to_have_text(["KEY_200"])

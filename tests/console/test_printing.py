@@ -66,12 +66,13 @@ async def test_a_preview_is_printed_in_the_place_of_the_page(
 ) -> None:
     visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
     page = visitor.page
-    await page.evaluate(PASTE, "".join(f"KEY_{number:02}=x\n" for number in range(60)))
+    await page.evaluate(PASTE, "".join(f"KEY_{number:03}=x\n" for number in range(260)))
     await visitor.button("Preview").click()
-    await visitor.button("Apply 60 changes").wait_for()
+    await visitor.button("Apply 260 changes").wait_for()
     await page.emulate_media(media="print", color_scheme="dark")
     await expect(page.locator("#page")).to_be_hidden()
     assert await page.locator(".scroll").evaluate("one => one.scrollHeight <= one.clientHeight")
-    await expect(visitor.button("Apply 60 changes")).to_be_hidden()
+    await expect(visitor.button("Apply 260 changes")).to_be_hidden()
+    await expect(visitor.button("Show 60 more")).to_be_visible()  # the paper has not all of it
     dark = await page.evaluate("getComputedStyle(document.body).color")
     assert max(map(int, re.findall(r"\d+", dark))) < 128, dark

@@ -3,7 +3,7 @@
 import { Refused, Unreachable, newest, orTold, read } from "./api.js";
 import { Copying, copyForm, held } from "./copying.js";
 import { show } from "./dialogs.js";
-import { button, count, h, listed, little, name } from "./dom.js";
+import { button, count, h, listed, little, name, within } from "./dom.js";
 import { choice, field, form, isOvertaken, say, takeBox } from "./fields.js";
 import { stay } from "./hands.js";
 import { readWorkspace, workspaceHead } from "./heads.js";
@@ -11,7 +11,7 @@ import { findReadable, namesOf } from "./named.js";
 import { clear, notify, whenBack } from "./notices.js";
 import { address } from "./pages.js";
 import { redraw } from "./redraw.js";
-import { nameOf, summaryOf, table } from "./results.js";
+import { longTable, nameOf, summaryOf } from "./results.js";
 
 /** @import { Answer } from "./api.js" */
 /** @import { Child } from "./dom.js" */
@@ -24,8 +24,11 @@ import { nameOf, summaryOf, table } from "./results.js";
 
 /** @type {Group[]} */
 const GROUPS = ["there", "here", "different", "unknown", "same"];
+/** @type {Side[]} */
+const SIDES = ["here", "there"];
 /** @type {Record<Side, Side>} */
 const OTHER = { here: "there", there: "here" };
+const ALSO = "Also different";
 const WITH = "/with";
 const NOW = "What there is now";
 const STALE = "Somebody has changed variables meanwhile. This is what there is now.";
@@ -44,10 +47,10 @@ class Comparison {
   /** @type {Pair[]} */
   #pairs = [];
   /**
-   * Of those that can be copied, by which they are chosen.
-   * @type {Map<Pair, HTMLInputElement>}
+   * Of those that can be copied, also of those without a row yet.
+   * @type {Set<Pair>}
    */
-  #boxes = new Map();
+  #chosen = new Set();
   /** @type {Record<Side, Api.WorkspaceResource>} */
   #of;
 
@@ -109,7 +112,7 @@ class Comparison {
     const isSame = pairs.map(seenOf).join() === this.#pairs.map(seenOf).join();
     if (isSame && other === this.#of.there) return; // thousands of rows take seconds
     // Only now: what is shown until then is copied to and from where it is.
-    if (other.id !== this.#of.there.id) this.#boxes.clear();
+    if (other.id !== this.#of.there.id) this.#chosen.clear();
     this.#of.there = other;
     this.#draw(pairs);
   }
@@ -162,12 +165,11 @@ class Comparison {
    * @param {Pair[]} pairs
    */
   #draw(pairs) {
-    const chosen = new Set([...this.#boxes].filter(([, box]) => box.checked).map(([pair]) => seenOf(pair)));
-    this.#boxes.clear();
+    const chosen = new Set([...this.#chosen].map(seenOf));
     this.#pairs = pairs;
+    this.#chosen = new Set(pairs.filter((one) => this.#mayChoose(one) && chosen.has(seenOf(one))));
     const groups = GROUPS.map((group) => /** @type {const} */ ([group, this.#pairs.filter((one) => groupOf(one) === group)]));
     redraw(this.groups, groups.map(([group, its]) => ({ key: group, seen: {}, make: () => this.#group(group, its) })));
-    for (const [pair, box] of this.#boxes) box.checked = chosen.has(seenOf(pair));
     this.#tell();
   }
 
@@ -176,17 +178,17 @@ class Comparison {
    * @param {Pair[]} pairs
    */
   #group(group, pairs) {
-    const rows = pairs.map((pair) => this.#row(pair));
-    const boxes = pairs.flatMap((pair) => this.#boxes.get(pair) ?? []);
-    const all = takeBox("All:", { onchange: ({ target }) => {
-      for (const box of boxes) box.checked = target.checked;
-      this.#tell();
+    const those = pairs.filter((one) => this.#mayChoose(one));
+    const all = takeBox("All:", { onchange: ({ target: { checked } }) => {
+      for (const box of within(element, "tbody input")) /** @type {HTMLInputElement} */ (box).checked = checked;
+      this.#choose(those, checked);
     } });
-    return h("section", { hidden: !pairs.length },
-      h("h2", { class: "part" }, boxes.length > 0 && all.element, this.#titleOf(group),
+    const element = h("section", { hidden: !pairs.length },
+      h("h2", { class: "part" }, those.length > 0 && all.element, this.#titleOf(group),
         h("span", { class: "number" }, ` ${pairs.length.toLocaleString("en")}`)),
       group === "unknown" && h("p", { class: "hint" }, "Nobody can read a sensitive value, so whether these are the same is not known."),
-      table("results compared", ["Key", this.#called("here"), this.#called("there"), "Also different"], rows));
+      longTable("results compared", ["Key", ...SIDES.map((side) => this.#called(side)), ALSO], pairs, (one) => this.#row(one)));
+    return element;
   }
 
   /** @param {Pair} pair */
@@ -194,16 +196,28 @@ class Comparison {
     const { key, category } = anyOf(pair);
     return h("tr", {},
       h("th", { scope: "row" }, this.#boxOf(pair), name(key), h("span", { class: "description" }, category)),
-      h("td", {}, pair.here ? little(pair.here) : ""), h("td", {}, pair.there ? little(pair.there) : ""),
-      h("td", {}, listed(differences(pair).filter((one) => one !== "value"))));
+      SIDES.map((side) => h("td", { "data-label": this.#called(side) }, pair[side] && little(pair[side]))),
+      h("td", { "data-label": ALSO }, listed(differences(pair).filter((one) => one !== "value"))));
   }
 
   /** @param {Pair} pair */
   #boxOf(pair) {
-    if (!this.#mayCopy(pair, "here") && !this.#mayCopy(pair, "there")) return null;
-    const { element, box } = takeBox(`Choose ${anyOf(pair).key}`, { onchange: () => this.#tell() });
-    this.#boxes.set(pair, box);
-    return element;
+    return this.#mayChoose(pair) && takeBox(`Choose ${anyOf(pair).key}`, { checked: this.#chosen.has(pair),
+      onchange: ({ target }) => this.#choose([pair], target.checked) }).element;
+  }
+
+  /**
+   * @param {Pair[]} pairs
+   * @param {boolean} are
+   */
+  #choose(pairs, are) {
+    for (const one of pairs) this.#chosen[are ? "add" : "delete"](one);
+    this.#tell();
+  }
+
+  /** @param {Pair} pair */
+  #mayChoose(pair) {
+    return this.#mayCopy(pair, "here") || this.#mayCopy(pair, "there");
   }
 
   /**
@@ -233,9 +247,8 @@ class Comparison {
 
   /** Says what can be done with what is chosen. */
   #tell() {
-    const sides = /** @type {Side[]} */ (["there", "here"]);
-    redraw(this.acts, sides.flatMap((from) => {
-      const pairs = this.#pairs.filter((one) => this.#boxes.get(one)?.checked && this.#mayCopy(one, from));
+    redraw(this.acts, SIDES.toReversed().flatMap((from) => {
+      const pairs = this.#pairs.filter((one) => this.#chosen.has(one) && this.#mayCopy(one, from));
       const make = () => button(h("span", {}, "Copy ", count(pairs.length, "variable"), " to ", name(this.#called(OTHER[from]))),
         () => this.#copy(from, pairs), { picture: "copy" });
       return pairs.length ? [{ key: from, seen: {}, make }] : [];

@@ -244,7 +244,7 @@ export function announce(text) {
 }
 
 /**
- * A value in the room of a line, as the list and previews have it.
+ * A value in the room of a line, as the list, previews and comparisons have it; what nobody sees of it is said.
  * @param {{value: string | null, sensitive: boolean}} variable
  * @returns {Child}
  */
@@ -253,8 +253,8 @@ export function little({ value, sensitive }) {
   if (value === "") return h("span", { class: "hint" }, "empty");
   const cut = beginning(value, LITTLE).replace(/\s*\n\s*/g, " ");
   const lines = value.split("\n").length;
-  return [h("code", {}, name(value.length > LITTLE ? `${cut}…` : cut)),
-    lines > 1 && h("span", { class: "badge" }, `${lines.toLocaleString("en")} lines`)];
+  const told = [...(lines > 1 ? [`${lines.toLocaleString("en")} lines`] : []), ...edgesOf(value)];
+  return [h("code", {}, name(value.length > LITTLE ? `${cut}…` : cut)), told.map((one) => h("span", { class: "badge" }, one))];
 }
 
 /**

@@ -57,11 +57,11 @@ class Export {
     } });
     const headings = [[all.element, "Key"], "Value", h("span", { class: "unseen" }, "Actions")];
     const rows = this.variables.map((one, at) => ({ one, take: this.takes[at].element }));
-    return longTable("What is exported", "results compared", headings, rows, ({ one, take }) => h("tr", {},
+    return longTable("results compared", headings, rows, ({ one, take }) => h("tr", {},
       h("th", { scope: "row" }, take, name(one.key), h("span", { class: "description" }, one.category)),
       h("td", {}, little(one)),
       h("td", {}, !one.sensitive && pictureButton("copy", `Copy the value of ${one.key}`,
-        () => this.#copy(one.value ?? "", `The value of ${one.key}`)))));
+        () => this.#copy(one.value ?? "", `The value of ${one.key}`)))), "What is exported");
   }
 
   #draw() {

@@ -46,25 +46,26 @@ export function changesOf(results) {
  */
 export function resultTable(results, heading, more, first = () => null) {
   const sorted = [...results].sort((a, b) => Number(a.outcome === "unchanged") - Number(b.outcome === "unchanged"));
-  return longTable("What would change", "results", ["Outcome", "Key", heading], sorted, (one) =>
+  return longTable("results", ["Outcome", "Key", heading], sorted, (one) =>
     h("tr", {},
       h("td", {}, first(one), h("span", { class: `outcome ${one.outcome}` }, MARKS[one.outcome])),
       h("th", { scope: "row" }, name(one.key), h("span", { class: "description" }, one.category)),
-      h("td", {}, more(one))));
+      h("td", {}, more(one))), "What would change");
 }
 
 /**
- * A table of that kind in a dialog, with a row of each: of many the rest once one asks for it, since thousands take seconds.
+ * A table of that kind, with a row of each: of many the rest once one asks for it, since thousands take seconds. In a
+ * dialog it has a `label`, and is scrolled there.
  * @template T
- * @param {string} label
  * @param {string} kind
  * @param {Child[]} headings
  * @param {T[]} all
  * @param {(one: T) => Element} rowOf
+ * @param {string} [label]
  */
-export function longTable(label, kind, headings, all, rowOf) {
+export function longTable(kind, headings, all, rowOf, label) {
   const element = table(kind, headings, all.slice(0, MOST_ROWS).map(rowOf));
-  const place = scrolling(label, element);
+  const place = label ? scrolling(label, element) : element;
   const rest = all.length - MOST_ROWS;
   // Some at a time: whoever types meanwhile goes on.
   const add = (/** @type {number} */ from) => {
@@ -73,10 +74,11 @@ export function longTable(label, kind, headings, all, rowOf) {
   };
   const show = button(`Show ${rest.toLocaleString("en")} more`, () => {
     add(MOST_ROWS);
-    place.focus();
+    place.tabIndex = label ? 0 : -1;
+    place.focus({ preventScroll: true });
     show.parentElement?.remove();
     settleAll(); // what comes in its place agrees to all of it
-  });
+  }, { kind: "rest" });
   return [place, rest > 0 && h("div", { class: "actions" }, show)];
 }
 

@@ -1,6 +1,6 @@
 /** The table of variables. The first rows are there at once, and all of them soon: to be found, and to be printed. */
 
-import { button, edgesOf, h, little, name, pictureButton, spelled } from "./dom.js";
+import { button, h, little, name, pictureButton, spelled } from "./dom.js";
 import { lead } from "./hands.js";
 import { redraw } from "./redraw.js";
 
@@ -212,7 +212,6 @@ export class VariableTable {
    * @param {boolean} isFar
    */
   #make(one, going, mark, isFar) {
-    const edges = edgesOf(one.value ?? "");
     /** @type {Attributes["onclick"]} */
     const open = ({ target }) => {
       if (!going && !target.closest("button, a") && getSelection()?.isCollapsed) this.actions.open(one.id);
@@ -222,8 +221,7 @@ export class VariableTable {
       h("th", { scope: "row", role: "rowheader", class: "key" }, h("span", { class: "name" }, name(one.key)),
         one.description && h("span", { class: "description" }, name(one.description)),
         one.from?.make(), one.beaten?.make()),
-      h("td", { role: "cell", class: "value" }, going ? going.text
-        : [little(one), edges.map((edge) => h("span", { class: "badge" }, edge))]),
+      h("td", { role: "cell", class: "value" }, going ? going.text : little(one)),
       h("td", { role: "cell", class: "kind" }, h("span", { class: "category" }, one.category),
         one.hcl && h("span", { class: "badge" }, "hcl"), mark && h("span", { class: "badge" }, mark)),
       h("td", { role: "cell", class: "acts" }, going
