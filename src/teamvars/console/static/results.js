@@ -65,7 +65,6 @@ export function resultTable(results, heading, more, first = () => null) {
  */
 export function longTable(kind, headings, all, rowOf, label) {
   const element = table(kind, headings, all.slice(0, MOST_ROWS).map(rowOf));
-  const place = label ? scrolling(label, element) : element;
   const rest = all.length - MOST_ROWS;
   // Some at a time: whoever types meanwhile goes on.
   const add = (/** @type {number} */ from) => {
@@ -74,12 +73,13 @@ export function longTable(kind, headings, all, rowOf, label) {
   };
   const show = button(`Show ${rest.toLocaleString("en")} more`, () => {
     add(MOST_ROWS);
-    place.tabIndex = label ? 0 : -1;
-    place.focus({ preventScroll: true });
+    const next = element.tBodies[0].rows[MOST_ROWS]; // who has no pointer goes on there
+    next.tabIndex = -1;
+    next.focus({ preventScroll: true });
     show.parentElement?.remove();
     settleAll(); // what comes in its place agrees to all of it
   }, { kind: "rest" });
-  return [place, rest > 0 && h("div", { class: "actions" }, show)];
+  return [label ? scrolling(label, element) : element, rest > 0 && h("div", { class: "actions" }, show)];
 }
 
 /**
