@@ -34,6 +34,7 @@ async def test_what_is_chosen_is_a_file_to_be_copied_or_downloaded(
     left = page.get_by_role("dialog").get_by_role("listitem")
     await expect(left).to_have_text(["HOME_OF: its value has '${', which programs replace"])
 
+    await page.set_viewport_size({"width": 360, "height": 640})
     await page.get_by_label("All of them").uncheck()
     await page.get_by_label("Export ports").check()
     await page.get_by_role("radio", name=".tfvars", exact=True).check()
