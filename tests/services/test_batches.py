@@ -409,7 +409,8 @@ async def test_of_many_locked_workspaces_a_few_have_connections_and_all_go_on_in
         await asyncio.gather(*crowd.make_each(["s0"]))
         await asyncio.sleep(3 * RETRY_SECONDS)
         await until_waiting(admin, LOCK_WAITERS)
-        assert await admin.fetchval(WAITING) == LOCK_WAITERS
+        # One that is tried again by itself may wait for a moment as well.
+        assert min([await admin.fetchval(WAITING) for _ in range(100)]) == LOCK_WAITERS
         await crowd.make("another")
         assert not any(task.done() for task in waiting)
     await asyncio.gather(*waiting)
