@@ -4,10 +4,11 @@ there.
 """
 
 import re
+from collections.abc import Awaitable
 from dataclasses import dataclass
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Locator, Page, expect
 
 from tests.console.test_imports import PASTE
 from tests.console.test_projects import make_project
@@ -96,6 +97,16 @@ async def leave(page: Page) -> None:
     await page.get_by_role("button", name="Leave it").click()
 
 
+async def send_and_leave(
+    page: Page, where: str, sends: Locator, leaving: Awaitable[object]
+) -> None:
+    """Sends a form, and leaves it before there is an answer from there."""
+    async with held(page, where) as is_sent:
+        await sends.click()
+        await is_sent()
+        await leaving
+
+
 async def test_what_is_refused_of_a_form_that_was_left_is_told(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
@@ -103,11 +114,10 @@ async def test_what_is_refused_of_a_form_that_was_left_is_told(
     await sqlite_site.make(tenant, "LEVEL", "info", category=sqlite_site.tool)
     visitor = await crowd.member(sqlite_site, tenant)
     form = await visitor.add("LEVEL", "debug")
-    async with held(visitor.page, "**/vars") as is_sent:
-        await form.get_by_role("button", name="Add variable").click()
-        await is_sent()
-        await leave(visitor.page)
-    notice = visitor.page.locator("#notices .notice")
+    page = visitor.page
+    adds = form.get_by_role("button", name="Add variable")
+    await send_and_leave(page, "**/vars", adds, leave(page))
+    notice = page.locator("#notices .notice")
     await expect(notice).to_contain_text(FAILED)
     await expect(notice).to_contain_text("already")
 
@@ -124,10 +134,8 @@ async def test_what_somebody_else_was_faster_with_is_told_of_a_form_that_was_lef
     form = await visitor.edit("LEVEL")
     await form.get_by_label("Value").fill("debug")
     await sqlite_site.change(tenant, id_, value="theirs")
-    async with held(page, f"**/vars/{id_}") as is_sent:
-        await form.get_by_role("button", name="Save").click()
-        await is_sent()
-        await form.get_by_role("button", name="Cancel").click()
+    saves, cancels = (form.get_by_role("button", name=name) for name in ("Save", "Cancel"))
+    await send_and_leave(page, f"**/vars/{id_}", saves, cancels.click())
     await expect(notice).to_contain_text(FAILED)
     await visitor.button("Close this notice").click()
 
@@ -135,10 +143,8 @@ async def test_what_somebody_else_was_faster_with_is_told_of_a_form_that_was_lef
     await visitor.button("Preview").click()
     await visitor.button("Apply 2 changes").wait_for()
     await sqlite_site.change(tenant, id_, value="theirs again")
-    async with held(page, "**/actions/apply") as is_sent:
-        await visitor.button("Apply 2 changes").click()
-        await is_sent()
-        await leave(page)
+    applies = visitor.button("Apply 2 changes")
+    await send_and_leave(page, "**/actions/apply", applies, leave(page))
     await expect(notice).to_contain_text(FAILED)
     assert (await sqlite_site.stored(tenant))["LEVEL"]["value"] == "theirs again"
 
@@ -147,10 +153,8 @@ async def test_what_somebody_else_was_faster_with_is_told_of_a_form_that_was_lef
     await visitor.button("Copy 1 variable to payments").click()
     await visitor.button("Copy 1 variable").wait_for()
     await sqlite_site.change(tenant, id_, value="and again")
-    async with held(page, "**/actions/copy") as is_sent:
-        await visitor.button("Copy 1 variable").click()
-        await is_sent()
-        await page.keyboard.press("Escape")
+    copies = visitor.button("Copy 1 variable")
+    await send_and_leave(page, "**/actions/copy", copies, page.keyboard.press("Escape"))
     await expect(notice).to_contain_text(FAILED)
 
 
