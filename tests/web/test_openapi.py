@@ -288,7 +288,9 @@ def of_callers(document: Any) -> Iterator[Operation]:
     return (one for one in operations(document) if not one.template.endswith(FOR_OTHERS))
 
 
-async def test_every_example_is_accepted(document: Any, served: ServedDeployment) -> None:
+async def test_every_example_is_accepted_and_repeated(
+    document: Any, served: ServedDeployment
+) -> None:
     tried = 0
     for operation in of_callers(document):
         if operation.example is None:
@@ -298,9 +300,14 @@ async def test_every_example_is_accepted(document: Any, served: ServedDeployment
         ids = await ids_for(tenant)
         if operation.method == "DELETE":  # of somebody who is there
             await send(tenant, operation, ids, method="POST")
-        answer = await send(tenant, operation, ids)
+        key: Any = {"idempotency_key": uuid4().hex} if operation.has("Idempotency-Key") else {}
+        answer = await send(tenant, operation, ids, **key)
         assert answer.is_success, f"{operation}: {answer.text}"
         assert str(answer.status_code) in operation.responses
+        if key:
+            again = await send(tenant, operation, ids, **key)
+            same = again.status_code, again.content
+            assert same == (answer.status_code, answer.content) or "already_made" in again.text
         tried += 1
     assert tried >= 7
 

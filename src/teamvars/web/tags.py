@@ -117,10 +117,6 @@ def _of_bindings(noun: str, path: str, lists: Sequence[Work], change: Work, of: 
     text = f"List the keys of a {noun} with their values."
     linked = f"{path}/relationships/tag-bindings"
     do = Operations(BINDING)
-
-    async def add_and_list(*asked: Any) -> Sequence[Binding]:
-        return _in_order(await add(*asked), asked[-1])
-
     return [
         do.lists(f"{path}/tag-bindings", text, own, whole=True, name=f"list{of}TagBindings"),
         do.lists(linked, text, own, whole=True, name=f"listLinked{of}TagBindings"),
@@ -134,7 +130,8 @@ def _of_bindings(noun: str, path: str, lists: Sequence[Work], change: Work, of: 
         do.updates(
             f"{path}/tag-bindings",
             f"Set keys of a {noun}; others stay.",
-            add_and_list,
+            add,
+            shows=_in_order,
             whole=True,
             name=f"update{of}TagBindings",
             **_OF_BINDINGS,

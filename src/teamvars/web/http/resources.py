@@ -282,8 +282,9 @@ class Operations(Generic[T]):
     whether anything is to be included `expands` that: its keyword. Of what a change returns `made`
     makes the id that a repeat is told in its place. Its document may have types `also`; None: none.
     Where it takes something else than one such resource, `draft` reads that. With the status 204,
-    or where its work returns None, it shows nothing; what is `whole` is all of a list. Where one
-    shows a document of its own, `renders` makes that response.
+    or where its work returns None, it shows nothing; what is `whole` is all of a list, which
+    `shows` makes knowing what the request says as well. Where one shows a document of its own,
+    `renders` makes that response.
     """
 
     def __init__(self, resource: Resource[T]) -> None:
@@ -369,20 +370,20 @@ class Operations(Generic[T]):
         draft = more.pop("draft", partial(known, also=more.pop("also", ())))
         drafts = (draft,) if "takes" in more else ()
 
-        def render(found: Any) -> Response:
+        def render(said: Sequence[Any], found: Any) -> Response:
             if status == 204 or found is None:
                 return Response(204)
             if renders is not None:
                 return cast(Response, renders(found))
             if whole:
-                listing = self._resource.listing(Paged(found, len(found)))
-                return Response.document(status, listing)
+                every = shows(found, *said)
+                return Response.document(status, self._resource.listing(Paged(every, len(every))))
             return self._response(status, shows(found))
 
         async def handle(request: Request) -> Response:
-            said = (draft(request.document) for draft in drafts)
+            said = [draft(request.document) for draft in drafts]
             asked = work(request.require_caller(), *asks(request), *said)
-            return await changed(request, asked, render, made=made)
+            return await changed(request, asked, partial(render, said), made=made)
 
         shown = self._resource.page if whole else self._resource.one
         responses = {status: None if status == 204 else shown}
