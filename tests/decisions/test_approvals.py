@@ -2,23 +2,20 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found, Locks, Needs
 from teamvars.decisions.approvals import (
-    SEASONED,
-    Recorded,
     approve,
     approve_as_owner,
     proposals,
     revoke,
 )
 from teamvars.decisions.needs import MembersOf, OrganizationWithId, TeamsOf
-from teamvars.decisions.runners import AllRunners, RunnerView, seen
-from teamvars.domain.audit import SYSTEM_STREAM, Actor, AuditEntry
-from teamvars.domain.errors import Kind, Refusal
+from teamvars.decisions.runners import AllRunners, Recorded, RunnerView, seen
+from teamvars.domain.audit import SYSTEM_STREAM, Actor
+from teamvars.domain.errors import ENTRY_ALTERED, Kind, Refusal
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organizations import Organization
 from teamvars.domain.runners import ApprovalDraft, ApprovalMode, Runner
@@ -43,7 +40,7 @@ from tests.decisions.test_deliveries import (
     approved_as,
     spec_of,
 )
-from tests.decisions.test_runners import knowing
+from tests.decisions.test_runners import LONG_AGO, PROPOSAL, entry, knowing, proposal_of
 
 
 def approving(runner: Runner, *, locked: bool = True) -> Found:
@@ -118,6 +115,31 @@ def test_a_machine_is_approved_by_its_key_which_no_issuer_vouches_for() -> None:
     assert approval.issuer == ""
 
 
+NOT_THEIRS = proposal_of(spec_of(PROPOSED, allow_unbound=True))
+AS_PROPOSED = proposal_of(PROPOSED)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        None,
+        Refusal(ENTRY_ALTERED),
+        NOT_THEIRS,
+        AS_PROPOSED._replace(details=NOT_THEIRS.details),
+        AS_PROPOSED._replace(details='{"name":"ci","version":2}'),
+        proposal_of(replace(PROPOSED, version=3)),
+        proposal_of(replace(PROPOSED, spec=replace(SPEC, name="another"))),
+    ],
+)
+def test_nothing_is_approved_but_what_was_proposed_as_the_trail_has_it(said: Any) -> None:
+    known = found(*knowing(PROPOSED), {PROPOSAL: said}, actor=OPERATOR, locked=("org-1",))
+    with pytest.raises(Refusal) as refusal:
+        approve(known, "run-1", DIGEST, "root", TRUST)
+    (fault,) = refusal.value.faults
+    assert fault.code.word == "other_digest"
+    assert fault.detail.startswith("Version 2 of run-1 is not what was proposed")
+
+
 def test_a_revoked_approval_is_gone_and_what_has_none_is_left_alone() -> None:
     decided = revoke(approving(FEDERATED), "run-1")
     assert decided.answer.approval is None
@@ -132,22 +154,13 @@ OTHER = Membership("ou-9", "org-1", "acme", BOB, Status.ACTIVE, 1)
 MINE = Membership(
     "ou-1", "org-1", "acme", replace(BOB, id="user-1", username="alice"), Status.ACTIVE, 1
 )
-LONG_AGO = NOW - SEASONED
 LOCKED = ("org-1", "team-0")
-PROPOSAL = Recorded("org-1", "run-1", ("runner.create", "runner.update"))
 NOT_BOBS, NOT_MINE, NEITHERS = (
     replace(PROPOSAL, but_of=them) for them in (("user-2",), ("user-1",), ("user-2", "user-1"))
 )
 MY_STATUS = Recorded(
     "org-1", "ou-1", ("membership.create", "membership.update", "invitation.accept")
 )
-
-
-def entry(action: str, subject_id: str, at: int = LONG_AGO, by: str = "user-2", **said: Any) -> Any:
-    details = msgspec.json.encode(said).decode()
-    return AuditEntry(
-        "s", 1, at, "user", by, None, "req", action, "x", subject_id, details, "", b"", 2, None, b""
-    )
 
 
 def standing(owner: Membership, since: int = LONG_AGO) -> dict[Any, Any]:
@@ -165,11 +178,10 @@ def standing(owner: Membership, since: int = LONG_AGO) -> dict[Any, Any]:
 
 def all_well(**more: Any) -> Answers:
     """Two owners for a week, of whom the other has proposed the present version."""
-    proposed = entry("runner.update", "run-1", NOW, version=2)
     return {
         TeamsOf("org-1"): [OWNERS, CREW],
         MembersOf("team-0"): [MINE, OTHER],
-        PROPOSAL: proposed,
+        PROPOSAL: proposal_of(PROPOSED),
         NOT_BOBS: None,
         NOT_MINE: None,
         NEITHERS: None,
@@ -255,7 +267,7 @@ def test_whether_an_owner_may_approve_is_asked_once_nobody_changes_it_any_more()
         ({Recorded("team-0", "team-0", ("member.add", "member.remove"), "ou-1"): None}, 1),
         ({MY_STATUS: None}, 1),
         ({MY_STATUS: entry("membership.update", "ou-1", status="invited")}, 1),
-        ({PROPOSAL: entry("runner.update", "run-1", by="user-1", version=2)}, 1),
+        ({PROPOSAL: proposal_of(PROPOSED, by="user-1")}, 1),
         ({PROPOSAL: entry("runner.update", "run-1", version=1)}, 1),
         ({NOT_BOBS: entry("runner.create", "run-1", by="user-1", version=1)}, 1),
         (
@@ -267,7 +279,7 @@ def test_whether_an_owner_may_approve_is_asked_once_nobody_changes_it_any_more()
         ),
         (
             {
-                PROPOSAL: entry("runner.update", "run-1", version=2, agreed=1),
+                PROPOSAL: proposal_of(PROPOSED, agreed=1),
                 NOT_BOBS: entry("runner.create", "run-1", by="user-1", version=1),
             },
             0,
@@ -284,9 +296,7 @@ def test_every_rule_that_keeps_an_owner_from_approving_is_told(more: Any, faults
         assert actions(asking(more)) == [("org-1", "runner.approve")]
 
 
-@pytest.mark.parametrize(
-    "said", [None, entry("runner.update", "run-1", version=2)._replace(actor_kind="team")]
-)
+@pytest.mark.parametrize("said", [None, proposal_of(PROPOSED)._replace(actor_kind="team")])
 def test_a_version_that_no_user_has_proposed_is_to_be_proposed_anew(said: Any) -> None:
     with pytest.raises(Refusal) as refusal:
         asking({PROPOSAL: said})
@@ -312,7 +322,7 @@ def test_a_token_of_a_team_approves_nothing(trust: Trusting) -> None:
 
 
 def test_where_one_owner_is_enough_it_is_said_so() -> None:
-    by_oneself = entry("runner.update", "run-1", by="user-1", version=2)
+    by_oneself = proposal_of(PROPOSED, by="user-1")
     decided = asking({PROPOSAL: by_oneself}, trust=UnderOne())
     approval = decided.answer.runner.approval
     assert approval is not None

@@ -3,14 +3,17 @@
 from itertools import permutations
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from teamvars.decisions import Delete, Found, Insert, Needs, Update
+from teamvars.decisions.approvals import SEASONED
 from teamvars.decisions.needs import OrganizationWithId, ToOrganizationWithId, WorkspacesOf
 from teamvars.decisions.runners import (
     AllRunners,
     ReachOf,
+    Recorded,
     RunnersOf,
     RunnersPage,
     RunnerWithId,
@@ -25,7 +28,7 @@ from teamvars.decisions.runners import (
     update,
 )
 from teamvars.domain.access import Level
-from teamvars.domain.audit import Actor
+from teamvars.domain.audit import Actor, AuditEntry
 from teamvars.domain.errors import invalid
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
@@ -83,12 +86,29 @@ WORKSPACES: Answers = {
     },
 }
 NO_RUNNERS: Answers = {RunnersOf("org-1"): []}
+LONG_AGO = NOW - SEASONED
+PROPOSAL = Recorded("org-1", "run-1", ("runner.create", "runner.update"))
+
+
+def entry(action: str, subject_id: str, at: int = LONG_AGO, by: str = "user-2", **said: Any) -> Any:
+    details = msgspec.json.encode(said).decode()
+    return AuditEntry(
+        "s", 1, at, "user", by, None, "req", action, "x", subject_id, details, "", b"", 2, None, b""
+    )
+
+
+def proposal_of(runner: Runner, by: str = "user-2", **more: Any) -> Any:
+    """The entry of its present version."""
+    spec = runner.spec
+    said = {"name": spec.name, "version": runner.version, "spec": spec.digest, **more}
+    return entry("runner.update", "run-1", NOW, by, **said)
 
 
 def knowing(runner: Runner = FEDERATED, *, owner: bool = True) -> list[Answers]:
     """What there is to be found of a runner."""
     granted = next(iter(to_acme(owner=owner).values()))
-    return [{RunnerWithId("run-1"): runner, ToOrganizationWithId("org-1"): granted}, WORKSPACES]
+    found = {RunnerWithId("run-1"): runner, ToOrganizationWithId("org-1"): granted}
+    return [{**found, PROPOSAL: proposal_of(runner)}, WORKSPACES]
 
 
 def proposing(*more: Answers, owner: bool = True, member: bool = True) -> Found:
@@ -177,6 +197,17 @@ def test_a_change_records_up_to_which_version_two_have_agreed(runner: Runner, ve
     assert agreed(runner, TRUST) == version
     decided = update(found(*knowing(runner)), "run-1", RunnerDraft(max_ttl=80), TRUST)
     assert decided.notes[0].event.details["agreed"] == version
+
+
+def test_a_version_that_is_not_as_proposed_is_no_part_of_another() -> None:
+    """Who changes one thing of it would propose the rest as well, and has not looked at it."""
+    theirs = replace(FEDERATED, spec=replace(SPEC, conditions={"sub": "theirs"}))
+    known = [*knowing(theirs), {PROPOSAL: proposal_of(FEDERATED)}]
+    assert refused(update, found(*known), "run-1", RunnerDraft(max_ttl=70), TRUST) == [
+        "other_digest"
+    ]
+    view = seen(found(*known), theirs, "acme", TRUST)
+    assert (view.status, view.may_approve) == (RunnerStatus.CHANGED, False)
 
 
 def test_what_changes_nothing_writes_nothing() -> None:

@@ -15,6 +15,7 @@ from teamvars.domain.errors import Refusal
 from teamvars.domain.runners import MAX_RUNNERS
 from teamvars.protocol.bundles import JobKey
 from teamvars.services.directory_files.files import Options
+from tests.services.altered_trails import execute
 from tests.services.calls import AS_WRITTEN, Calls, caller
 from tests.services.jobs import Job, approve
 from tests.support.deployment import operator
@@ -69,6 +70,17 @@ async def test_the_same_file_again_changes_nothing_and_another_is_another_versio
     ids = own_calls.tenant.workspaces
     assert proposal.view.runner.spec.workspace_ids == (ids["network"], ids["payments"])
     assert await own_calls.node.audit_holds()
+
+
+async def test_a_file_proposes_nothing_of_a_version_that_was_altered_since_it_was_proposed(
+    own_calls: Calls,
+) -> None:
+    await apply(own_calls, entry())
+    (proposal,) = await own_calls.services.approvals.proposals(operator())
+    wrong = "UPDATE runners SET body = replace(body, '\"job\"', '\"theirs\"') WHERE id = $1"
+    await execute(own_calls.services.database, proposal.view.runner.id, wrong)
+    with pytest.raises(Refusal, match="other_digest"):
+        await apply(own_calls, RunnerEntry("ci", max_ttl=300))
 
 
 async def test_what_a_file_does_not_say_of_a_runner_stays(own_calls: Calls) -> None:

@@ -9,10 +9,10 @@ from teamvars.changes import Tools, making, nouns, runners, trails
 from teamvars.changes import variables as of_variables
 from teamvars.decisions import Found, Locks, Note
 from teamvars.decisions import variables as decisions
-from teamvars.decisions.approvals import Recorded
 from teamvars.decisions.deliveries import ValuesOf
 from teamvars.decisions.invitations import Invite
 from teamvars.decisions.needs import DataKeyOf, DetailsOf, MembershipWithId
+from teamvars.decisions.runners import Recorded
 from teamvars.decisions.variables import ToSet, ToWorkspace
 from teamvars.domain.access import Level, SetAccess, WorkspaceAccess
 from teamvars.domain.audit import Stream
@@ -85,7 +85,7 @@ async def test_an_entry_that_somebody_has_altered_decides_nothing(
     if is_told:
         assert await ask(runners.LOOK_UPS, need) == entry
     else:
-        assert await refusal_of(runners.LOOK_UPS, need) == "trail_altered"
+        assert await refusal_of(runners.LOOK_UPS, need) == "forbidden"
 
 
 async def test_what_is_not_there_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:

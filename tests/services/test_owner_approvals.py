@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from teamvars.decisions.users import Disabling
 from teamvars.domain.errors import Refusal
 from teamvars.domain.runners import ApprovalMode
-from teamvars.storage.database import Database
+from teamvars.storage.database import Database, Transaction
 from tests.services.altered_trails import execute
 from tests.services.jobs import DAY, Job
 from tests.support.deployment import MANY_INVITATIONS, Deployment, open_deployment, operator
@@ -285,8 +285,64 @@ async def test_an_altered_entry_says_nothing_about_an_owner(places: Places) -> N
     await places.put("POST", SECOND)
     back = "UPDATE audit_entries SET at = at - 691200000000 WHERE stream_id = $1"
     await execute(places.nodes[OWNERS].services.database, places.tenant.teams["owners"], back)
-    assert (await places.ask(SECOND, OWNERS, runner))[0] == 503
+    status, (told,) = await places.ask(SECOND, OWNERS, runner)
+    assert (status, "altered outside of the service" in told) == (403, True)
     assert not await places.is_handed(OWNERS, runner)
+
+
+async def test_an_altered_entry_about_a_runner_leaves_its_approval_to_the_operator(
+    places: Places,
+) -> None:
+    runner = await places.changed("owner", await places.proposed(SECOND))
+    wrong = """UPDATE audit_entries SET at = at - 1
+        WHERE subject_id = $1 AND action = 'runner.create'"""
+    await execute(places.nodes[OWNERS].services.database, runner["id"], wrong)
+    status, (told,) = await places.ask(SECOND, OWNERS, runner)
+    assert (status, "teamvars approvals list" in told) == (403, True)
+    approvals = places.nodes[OPERATOR].services.approvals
+    await approvals.approve(operator(), runner["id"], runner["attributes"]["digest"])
+    assert await places.is_handed(OWNERS, runner)
+
+
+@pytest.mark.parametrize("mode", list(ApprovalMode))
+async def test_nothing_is_approved_that_was_put_into_the_row_after_it_was_proposed(
+    places: Places, mode: ApprovalMode
+) -> None:
+    runner, database = await places.proposed(), places.nodes[mode].services.database
+    body, after = await altered(database, runner["id"])
+    digest = (await places.shown(SECOND, mode, runner))["digest"]
+    assert digest != runner["attributes"]["digest"]
+    approvals = places.nodes[OPERATOR].services.approvals
+    if mode is OPERATOR:
+        with pytest.raises(Refusal, match="other_digest"):
+            await approvals.approve(operator(), runner["id"], digest)
+    else:
+        status, (told,) = await places.ask(SECOND, mode, runner, digest)
+        assert (status, "is not what was proposed" in told) == (409, True)
+    # Nor by an honest change of something else, which would propose the rest as well.
+    path, change = f"/runners/{runner['id']}", {"type": "runners", "attributes": {"max-ttl": 120}}
+    answer = await places.at(mode).call("owner", "PATCH", path, {"data": change})
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (409, "other_digest")
+    assert answer.json()["errors"][0]["detail"].startswith("Version 1 of")
+    await execute(database, runner["id"], f"UPDATE runners SET body = '{body}' WHERE id = $1")  # noqa: S608
+    await approvals.approve(operator(), runner["id"], runner["attributes"]["digest"])
+    # What was altered behind the approval is not what was approved, and a read says so.
+    assert (await places.shown(SECOND, mode, runner))["status"] == "approved"
+    await execute(database, runner["id"], f"UPDATE runners SET body = '{after}' WHERE id = $1")  # noqa: S608
+    assert (await places.shown(SECOND, mode, runner))["status"] == "changed"
+    assert (await places.tenant.call("owner", "DELETE", path)).status_code == 204
+
+
+async def altered(database: Database, runner_id: str) -> tuple[str, str]:
+    """Has the row mean a job of somebody else's; what it said, and what it says."""
+
+    async def body(tx: Transaction) -> tuple[str, str]:
+        (before,) = await tx.column("SELECT body FROM runners WHERE id = $1", runner_id)
+        after = before.replace('"job"', '"theirs"')
+        await tx.execute("UPDATE runners SET body = $2 WHERE id = $1", runner_id, after)
+        return before, after
+
+    return await database.write(body)
 
 
 async def test_one_owner_approves_where_one_is_enough(places: Places) -> None:

@@ -101,18 +101,18 @@ class Changes:
         """As `glance`, of what was found already and what it takes besides: thoughts as well."""
         while True:
             try:
-                return await self.database.query(lambda tx: self._seen(tx, found, lambda _: see()))
+                return await self.database.query(lambda tx: self.seen(tx, found, lambda _: see()))
             except Needs as needs:
                 lacking = needs.needs
             found.answers |= await self._thought(found.caller, lacking)
 
     async def look(self, caller: Caller, see: Callable[[Found], T]) -> T:
         """What is seen on one snapshot. Refuses as `see` does."""
-        return await self.database.read(lambda tx: self._seen(tx, self._found(caller), see))
+        return await self.database.read(lambda tx: self.seen(tx, self._found(caller), see))
 
     async def glance(self, caller: Caller, see: Callable[[Found], T]) -> T:
         """As `look`, with a snapshot for each look-up, which others that wait may share."""
-        return await self.database.query(lambda tx: self._seen(tx, self._found(caller), see))
+        return await self.database.query(lambda tx: self.seen(tx, self._found(caller), see))
 
     def introduce(self, caller: Caller, subject: str) -> None:
         """Lets a caller to whom a right was just given make changes of the subject at once."""
@@ -121,7 +121,7 @@ class Changes:
     def _found(self, caller: Caller) -> Found:
         return Found(caller, self._tools.clock())
 
-    async def _seen(self, tx: Transaction, found: Found, see: Callable[[Found], T]) -> T:
+    async def seen(self, tx: Transaction, found: Found, see: Callable[[Found], T]) -> T:
         """What is seen, once all that is asked for was looked up. Raises Needs, of a thought."""
         pace = Pace.while_locked()
         while True:
@@ -180,7 +180,7 @@ class Changes:
             return decision
 
         found = Found(change.caller, self._tools.clock(), known.copy())
-        decision = await self._seen(tx, found, decide)
+        decision = await self.seen(tx, found, decide)
         await Storing(tx, self._tools, found).store(decision)
         return decision.answer
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from teamvars.changes import Look, LookUps, Tools, by_fields
+from teamvars.changes.trails import ALARM
 from teamvars.decisions import Found, Write
-from teamvars.decisions.approvals import Recorded
 from teamvars.decisions.deliveries import (
     Handed,
     Issue,
@@ -25,6 +25,7 @@ from teamvars.decisions.runners import (
     Matching,
     NamesOf,
     ReachOf,
+    Recorded,
     RunnersOf,
     RunnersPage,
     RunnerWithId,
@@ -32,7 +33,7 @@ from teamvars.decisions.runners import (
 from teamvars.domain.access import Place
 from teamvars.domain.audit import AuditEntry
 from teamvars.domain.effective import Holdings
-from teamvars.domain.errors import NO_VALID_TOKEN, TRAIL_ALTERED, Refusal, not_found
+from teamvars.domain.errors import ENTRY_ALTERED, NO_VALID_TOKEN, Refusal, not_found
 from teamvars.domain.runners import globs_of
 from teamvars.pace import Pace
 from teamvars.storage import access_by_name, effective, runners, streams
@@ -90,7 +91,8 @@ async def _recorded(tx: Transaction, tools: Tools, _: Found, need: Recorded) -> 
     where = need.stream_id, need.subject_id
     entry = await streams.newest_about(tx, where, need.actions, need.naming, need.but_of)
     if entry is not None and (entry.faulty() or not tools.chain.holds(entry)):
-        raise Refusal(TRAIL_ALTERED.filled({"stream": need.stream_id}))
+        ALARM.raise_for(need.stream_id)
+        raise Refusal(ENTRY_ALTERED.filled({"stream": need.stream_id}))
     return entry
 
 

@@ -7,16 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Need, Update, together
+from teamvars.decisions import Decision, Found, Update, together
 from teamvars.decisions.needs import MembersOf, TeamsOf, WorkspacesOf, meant
 from teamvars.decisions.runners import (
+    Recorded,
     RunnerView,
     RunnerWithId,
     Trust,
     agreed,
     every,
     owned,
+    proposed,
     reached,
+    require_proposed,
     seen,
     told,
 )
@@ -39,7 +42,6 @@ DIGEST_POINTER = "/data/attributes/digest"
 
 _PUT = ("member.add", "member.remove")
 _STATUS = ("membership.create", "membership.update", "invitation.accept")
-_PROPOSED = ("runner.create", "runner.update")
 _ON_HOST = "on the service's host: teamvars approvals approve {id}@DIGEST"
 _ONLY_HOST = f"Runners are approved {_ON_HOST} (TEAMVARS_RUNNER_APPROVAL is 'operator')."
 _NO_USER = "A user approves, with a token of their own: no team's and no organization's token."
@@ -52,20 +54,6 @@ _NOBODY = (
     f"token of their own. Have an owner propose it as another runner, or approve it {_ON_HOST}"
 )
 _NEW = "{who} to have been an active owner of the organization for seven days."
-
-
-class Recorded(Need[AuditEntry | None], frozen=True):
-    """The newest entry of a stream about a subject, of one of these actions; None: there is none.
-
-    With `naming`, the newest that names this id; with `but_of`, the newest of anybody else than
-    these actors. Refuses trail_altered for one that somebody has altered.
-    """
-
-    stream_id: str
-    subject_id: str
-    actions: tuple[str, ...]
-    naming: str | None = None
-    but_of: tuple[str, ...] = ()
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -103,7 +91,7 @@ def _named(ids: frozenset[str], names: Mapping[str, str]) -> list[str]:
 
 def approve(found: Found, runner_id: str, digest: str, by: str, trust: Trust) -> Decision[Runner]:
     """Approves, as an operator, the version that was looked at. Refuses: not found, another digest,
-    what the operator no longer accepts.
+    what the operator no longer accepts, what is not as proposed.
     """
     runner = meant(found, RunnerWithId(runner_id), "runner")
     found.require_locked([runner.organization_id])
@@ -124,7 +112,7 @@ def approve_as_owner(
     refuse_all([*draft.faults, *conflicts(draft, runner_id)])
     by, more = found.caller.user_id or "", {}
     if trust.mode is ApprovalMode.OWNERS:
-        newest = _proposed(found, runner)
+        newest = proposed(found, runner)
         assert newest is not None  # or it would have been refused
         more = {"proposed-by": newest.actor_id}
     approved = _approved(found, runner, draft.digest or "", (trust.mode, by, more), trust)
@@ -177,6 +165,7 @@ def _approved(
     )
     if trust.holds(runner) and _is_as_good(runner.approval, made):
         return Decision(runner)
+    require_proposed(found, runner)
     after = told(found, replace(runner, approval=trust.sealed(runner, made)))
     details = {
         "name": runner.spec.name,
@@ -218,13 +207,13 @@ def _unfit(found: Found, runner: Runner, caller: str, trust: Trust) -> Iterator[
     Who changes one thing of a version has not looked at all that others have put into it, who might
     approve that themselves then.
     """
-    newest = _proposed(found, runner)
+    newest = proposed(found, runner)
     if newest is None or _number(newest, "version") != runner.version:
         yield _forbidden(_NOBODY, runner)
         return
     known = max(_number(newest, "agreed"), agreed(runner, trust))
     new = [newest]
-    while (other := _proposed(found, runner, but_of=new)) and _number(other, "version") > known:
+    while (other := proposed(found, runner, but_of=new)) and _number(other, "version") > known:
         new.append(other)
     for entry in new:
         if entry.actor_kind != "user":
@@ -237,15 +226,6 @@ def _unfit(found: Found, runner: Runner, caller: str, trust: Trust) -> Iterator[
 
 def _forbidden(text: str, runner: Runner) -> Fault:
     return Fault(Code.FORBIDDEN, text.format(id=runner.id))
-
-
-def _proposed(found: Found, runner: Runner, but_of: Sequence[AuditEntry] = ()) -> AuditEntry | None:
-    """The newest entry of a version that somebody has proposed who has proposed none of these.
-
-    A row says who has as well, and who writes the database writes that.
-    """
-    others = tuple(entry.actor_id for entry in but_of)
-    return found.of(Recorded(runner.organization_id, runner.id, _PROPOSED, but_of=others))
 
 
 def _number(entry: AuditEntry, name: str) -> int:

@@ -29,13 +29,17 @@ from teamvars.decisions.needs import (
     as_owner,
 )
 from teamvars.domain.access import Level, Permission
+from teamvars.domain.audit import AuditEntry
 from teamvars.domain.deliveries import JobToken
 from teamvars.domain.errors import (
     NAME_TAKEN,
     NO_SUCH_WORKSPACE,
     Code,
     Fault,
+    Kind,
+    Refusal,
     not_found,
+    passing_over,
     refuse_all,
 )
 from teamvars.domain.federation import Claims
@@ -98,6 +102,20 @@ class NamesOf(Need[Mapping[str, str]], frozen=True):
     """The ids of all workspaces of an organization by their names, folded."""
 
     organization_id: str
+
+
+class Recorded(Need[AuditEntry | None], frozen=True):
+    """The newest entry of a stream about a subject, of one of these actions; None: there is none.
+
+    With `naming`, the newest that names this id; with `but_of`, the newest of anybody else than
+    these actors. Refuses: forbidden, by one that somebody has altered.
+    """
+
+    stream_id: str
+    subject_id: str
+    actions: tuple[str, ...]
+    naming: str | None = None
+    but_of: tuple[str, ...] = ()
 
 
 class Matching(Thought[frozenset[str]], frozen=True):
@@ -179,24 +197,23 @@ def create(
     _refuse(found, owner.id, draft, spec, trust)
     by = found.caller.user_id
     made = Runner(id_, owner.id, 1, spec, found.now, by)
-    view = seen(found, made, owner.name, trust)
-    return together(view, created(found, made, view.digest))
+    return together(seen(found, made, owner.name, trust), created(found, made))
 
 
-def created(found: Found, made: Runner, digest: str) -> Decision[None]:
-    """A runner is proposed, with a stream of its own; the digest names what it would hand out."""
+def created(found: Found, made: Runner) -> Decision[None]:
+    """A runner is proposed, with a stream of its own."""
     id_, owner_id = made.id, made.organization_id
-    note = found.note(owner_id, "runner.create", id_, {**_told(made, digest), **opens(id_)})
+    note = found.note(owner_id, "runner.create", id_, {**_told(made), **opens(id_)})
     return Decision(None, (Insert(told(found, made)),), (note,), {id_: owner_id}, taken=_TAKEN)
 
 
-def changed(
-    found: Found, before: Runner, after: Runner, digests: tuple[str, str], trust: Trust
-) -> Decision[None]:
-    """A version is proposed; the digests name what both would hand out. What was agreed on by then
-    is recorded, since an approval may be taken back.
+def changed(found: Found, before: Runner, after: Runner, trust: Trust) -> Decision[None]:
+    """A version is proposed. What was agreed on by then is recorded, since an approval may be taken
+    back. Refuses: other_digest, where the former version is not as proposed. Who changes one thing
+    of it would propose the rest as well.
     """
-    details = others(_told(before, digests[0]), _told(after, digests[1]))
+    require_proposed(found, before)
+    details = others(_told(before), _told(after))
     details["agreed"] = agreed(before, trust)
     note = found.note(after.organization_id, "runner.update", after.id, details)
     return Decision(None, (Update(before, told(found, after)),), (note,), taken=_TAKEN)
@@ -212,6 +229,26 @@ def agreed(runner: Runner, trust: Trust) -> int:
     if not ApprovalMode.OWNERS.accepts(approval.mode):
         return 0
     return runner.version if runner.spec == approval.spec else approval.version
+
+
+def proposed(found: Found, runner: Runner, but_of: Sequence[AuditEntry] = ()) -> AuditEntry | None:
+    """The newest entry of a version that somebody has proposed who has proposed none of these.
+
+    A row says who has as well, and who writes the database writes that.
+    """
+    others = tuple(entry.actor_id for entry in but_of)
+    return found.of(Recorded(runner.organization_id, runner.id, _PROPOSED, but_of=others))
+
+
+def require_proposed(found: Found, runner: Runner) -> None:
+    """Refuses other_digest where the present version is not what the trail says was proposed, or
+    it does not say: who writes the database may have put anything into the row.
+    """
+    entry = None
+    with passing_over(Kind.FORBIDDEN):
+        entry = proposed(found, runner)
+    if entry is None or not _told(runner).items() <= (entry.read_details() or {}).items():
+        raise Refusal(_NOT_PROPOSED.filled(version=runner.version, id=runner.id))
 
 
 def told(found: Found, runner: Runner) -> Runner:
@@ -263,9 +300,7 @@ def _renewed(
         return Decision(seen(found, before, name, trust))
     by = found.caller.user_id
     after = replace(before, version=before.version + 1, spec=spec, proposed_by=by)
-    view = seen(found, after, name, trust)
-    digests = seen(found, before, name, trust).digest, view.digest
-    return together(view, changed(found, before, after, digests, trust))
+    return together(seen(found, after, name, trust), changed(found, before, after, trust))
 
 
 def delete(found: Found, runner_id: str) -> Decision[None]:
@@ -404,6 +439,13 @@ def claims_that_count(runner: Runner, issuer: str, claims: Claims) -> dict[str, 
 
 _TAKEN = NAME_TAKEN.filled(what="a runner")
 _FULL = Fault(Code.TOO_MANY_ITEMS, f"An organization has at most {MAX_RUNNERS} runners.")
+_PROPOSED = ("runner.create", "runner.update")
+_NOT_PROPOSED = Fault(
+    Code.OTHER_DIGEST,
+    "Version {version} of {id} is not what was proposed, as the audit trail has it: its row, or "
+    "its entry there, was altered outside of the service. Propose what it should be as another "
+    "runner, delete this one, and tell the operator.",
+)
 
 
 def _refuse(
@@ -435,5 +477,5 @@ def _places(faults: Iterable[Fault]) -> set[str]:
     return places
 
 
-def _told(runner: Runner, digest: str) -> dict[str, object]:
-    return {"name": runner.spec.name, "version": runner.version, "digest": digest}
+def _told(runner: Runner) -> dict[str, object]:
+    return {"name": runner.spec.name, "version": runner.version, "spec": runner.spec.digest}

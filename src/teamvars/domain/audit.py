@@ -26,7 +26,8 @@ class Action(msgspec.Struct, frozen=True):
     it is another than before; `from` is its former name or key. A variable is `copy-of` the one
     that it was copied from, and is copied `to` a workspace.
 
-    What a job is handed has its `claims`, and what a command on the host is, a `reason`.
+    What a job is handed has its `claims`, and what a command on the host is, a `reason`. `spec` is
+    the digest of what a version of a runner says: no other is approved under its number.
 
     `takes_away` is what of the subject may be another, and nothing else, for the action to do no
     more than take rights away; where it is empty it never does more. None: it gives or moves
@@ -59,7 +60,7 @@ _WORKSPACE = "name execution-mode terraform-version"
 _SET = "name global priority"
 _TOKEN = "owner expires-at"
 _VARIABLE = "key category sensitive version-id"
-_RUNNER = "name version digest"
+_RUNNER = "name version"
 
 ACTIONS: Mapping[str, Action] = {
     ACCEPT: _about("streams", "stream sequence digest row reason"),
@@ -129,10 +130,10 @@ ACTIONS: Mapping[str, Action] = {
     "variable.delete": _about("vars", _VARIABLE),
     "variable.copy": _about("vars", f"{_VARIABLE} to"),
     "variable.deliver": _about("workspaces", "workspace variables", "version claims bound reason"),
-    "runner.create": _about("runners", f"{_RUNNER} opens"),
-    "runner.update": _about("runners", f"{_RUNNER} agreed changed"),
-    "runner.approve": _about("runners", f"{_RUNNER} workspaces", "proposed-by"),
-    "runner.revoke": _about("runners", "name version", takes_away=""),
+    "runner.create": _about("runners", f"{_RUNNER} spec opens"),
+    "runner.update": _about("runners", f"{_RUNNER} spec agreed changed"),
+    "runner.approve": _about("runners", f"{_RUNNER} digest workspaces", "proposed-by"),
+    "runner.revoke": _about("runners", _RUNNER, takes_away=""),
     "runner.delete": _about("runners", "name closes"),
 }
 

@@ -385,6 +385,12 @@ TRAIL_ALTERED = Fault(
     "operator: 'teamvars audit verify' says more.",
 )
 """Trying again helps nobody before an operator has looked at it."""
+ENTRY_ALTERED = Fault(
+    Code.FORBIDDEN,
+    "An entry in the audit trail of {stream}, by which it is decided whether you may approve this, "
+    "was altered outside of the service ('teamvars audit verify' says which). The operator "
+    "approves it on the service's host: teamvars approvals list",
+)
 
 # Of repeated requests
 KEY_REUSED = Fault(

@@ -211,8 +211,8 @@ def _of_altered(examined: Sequence[Examined]) -> Iterator[_Told]:
         altered,
         (
             "are not what was proposed: the row was altered. No more than was approved is handed "
-            "out. Look: teamvars approvals list; and propose what it should be: teamvars runner "
-            "update NAME"
+            "out, and no change of it is taken. Look: teamvars approvals list; propose what it "
+            "should be as another runner, and: teamvars runner delete NAME"
         ),
     )
 

@@ -4,6 +4,7 @@ A change makes a new version. What is handed out is what both the approved versi
 one allow, so that what a change takes away stops at once, and what it adds waits for approval.
 """
 
+import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
@@ -58,6 +59,11 @@ class RunnerSpec(msgspec.Struct, frozen=True, omit_defaults=False):
     def encode(self) -> str:
         """The one text for it."""
         return msgspec.json.encode(self, order="sorted").decode()
+
+    @property
+    def digest(self) -> str:
+        """What names all that it says, in hex, as the trail has it: SHA-256."""
+        return hashlib.sha256(self.encode().encode()).hexdigest()
 
     @classmethod
     def decode(cls, text: str) -> "RunnerSpec":
@@ -162,7 +168,9 @@ class Runner(msgspec.Struct, frozen=True):
             return RunnerStatus.EXPIRED
         if self.approval is None:
             return RunnerStatus.PROPOSED
-        is_present = self.approval.version == self.version
+        # Whoever writes the database may have put something else into the row since.
+        approved = self.approval.version, self.approval.spec
+        is_present = approved == (self.version, self.spec)
         return RunnerStatus.APPROVED if is_present else RunnerStatus.CHANGED
 
     def expires_at(self) -> int:

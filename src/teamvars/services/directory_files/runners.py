@@ -60,15 +60,12 @@ class Proposals:
             changeset.refuse(detail, place, fault.code)
         if before is None:
             after = Runner(new_id("run"), state.id, 1, spec, changeset.now)
-            lines = [f"propose {told}"]
-            digest = self._digest(after)
-            changeset.add(Step.CREATE_RUNNER, lines, decisions.created, after, digest)
+            changeset.add(Step.CREATE_RUNNER, [f"propose {told}"], decisions.created, after)
         else:
             version = before.version + 1
             after = replace(before, version=version, spec=spec, proposed_by=None)
             lines = [f"propose version {version} of {told}"]
-            digests = self._digest(before), self._digest(after)
-            changed = before, after, digests, self._trust
+            changed = before, after, self._trust
             changeset.add(Step.CHANGE_RUNNER, lines, decisions.changed, *changed)
         changeset.proposed.append(f"{state.name}/{entry.name}")
         state.runners[fold(entry.name)] = after
@@ -109,9 +106,6 @@ class Proposals:
             hint = state.former[WORKSPACES].hint(name)
             detail = f"Runner {state.name}/{entry.name}: there is no workspace {name}.{hint}"
             self._changeset.refuse(detail, entry.workspace_at.get(name, entry.at))
-
-    def _digest(self, runner: Runner) -> str:
-        return self._trust.digest(runner, runner.spec.reach(self._names))
 
 
 def _key(fault: Fault) -> str:
