@@ -48,6 +48,7 @@ DETAILS = {
     "projects": ["prj-1"],
     "former-project": "prj-2",
     "to": 7,
+    "copy-of": "var-1",
     "name": "ws-2",
 }
 
@@ -61,12 +62,14 @@ def test_a_reader_is_shown_no_place_that_they_do_not_see() -> None:
         "projects": ["prj-1"],
         "former-project": None,
         "to": None,
+        "copy-of": "var-1",
         "name": "ws-2",
     }
-    assert shown_details(DETAILS, {"ws-1", "prj-1"}) == shown
+    assert shown_details(DETAILS, {"ws-1", "prj-1", "var-1"}) == shown
     assert shown_details(DETAILS, ()) == {
         **shown,
         "workspace": None,
+        "copy-of": None,
         "workspaces": [None, None, None],
         "project": None,
         "projects": [None],

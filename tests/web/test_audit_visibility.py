@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from tests.support.tenant import Tenant
+import pytest
+
+from tests.support.tenant import Tenant, variable_document
 
 
 async def details(tenant: Tenant, who: str, path: str, action: str) -> list[dict[str, Any]]:
@@ -60,6 +62,35 @@ async def test_where_a_variable_was_copied_to_is_for_who_may_read_there(tenant: 
     assert deleted.status_code == 204
     assert (await told("owner"), await told("reader")) == (target, None)
     assert await tenant.deployment.audit_holds()
+
+
+@pytest.mark.parametrize("kind", ["workspaces", "varsets"])
+async def test_what_a_variable_is_a_copy_of_is_for_who_may_read_there(
+    tenant: Tenant, kind: str
+) -> None:
+    target, source = tenant.workspaces["network"], tenant.workspaces["payments"]
+    if kind == "varsets":
+        to = {"workspaces": {"data": [{"type": "workspaces", "id": source}]}}
+        data = {"type": kind, "attributes": {"name": "base"}, "relationships": to}
+        path = f"/organizations/{tenant.organization}/varsets"
+        source = (await tenant.call("owner", "POST", path, {"data": data})).json()["data"]["id"]
+    path = f"/{kind}/{source}/relationships/vars" if kind == "varsets" else f"/{kind}/{source}/vars"
+    made = await tenant.call("owner", "POST", path, variable_document())
+    original = made.json()["data"]["id"]
+    from_ = {"source": {"data": {"type": kind, "id": source}}}
+    copy = {"data": {"type": "copies", "relationships": from_}}
+    path = f"/workspaces/{target}"
+    copied = await tenant.call("owner", "POST", f"{path}/actions/copy", copy)
+    assert copied.status_code == 200
+
+    async def told(who: str) -> object:
+        (said,) = await details(tenant, who, path, "variable.create")
+        return said["copy-of"]
+
+    assert await told("owner") == original
+    assert await told("reader") is await told("writer") is None
+    await give(tenant, "readers", "payments")
+    assert (await told("reader"), await told("writer")) == (original, None)
 
 
 async def test_which_workspace_a_team_was_given_is_for_who_may_read_it(tenant: Tenant) -> None:

@@ -141,6 +141,7 @@ _PLACES = ("to", "workspace", "workspaces", "project", "projects", "former-proje
 """The names under which details have ids of workspaces, sets or projects, other than that of the
 stream.
 """
+_ORIGINAL = "copy-of"
 
 
 def places_in(details: Mapping[str, object]) -> Iterator[str]:
@@ -150,15 +151,22 @@ def places_in(details: Mapping[str, object]) -> Iterator[str]:
         yield from (id_ for id_ in (said if isinstance(said, list) else [said]) if _is_id(id_))
 
 
+def original_in(details: Mapping[str, object]) -> str | None:
+    """The id of the variable that one is a copy of, if they say so."""
+    said = details.get(_ORIGINAL)
+    return said if _is_id(said) else None
+
+
 def shown_details(details: Mapping[str, object], seen: Collection[str]) -> dict[str, object]:
-    """Details for a reader who sees these places: any other that they name is None."""
+    """Details for a reader who sees these places and originals: others that they name are None."""
 
     def shown(said: object) -> object:
         if isinstance(said, list):
             return [shown(each) for each in said]
         return said if _is_id(said) and said in seen else None
 
-    return {name: shown(said) if name in _PLACES else said for name, said in details.items()}
+    hidden = (*_PLACES, _ORIGINAL)
+    return {name: shown(said) if name in hidden else said for name, said in details.items()}
 
 
 def _is_id(said: object) -> TypeGuard[str]:

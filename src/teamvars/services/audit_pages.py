@@ -18,6 +18,7 @@ from teamvars.domain.audit import (
     OrganizationAuditQuery,
     Position,
     Stream,
+    original_in,
     places_in,
     tells_of_part,
 )
@@ -27,7 +28,7 @@ from teamvars.domain.ids import prefix_of
 from teamvars.domain.pages import CursorPaged, Page, Paged
 from teamvars.domain.projects import PREFIX as PROJECT_PREFIX
 from teamvars.domain.variable_sets import PREFIX
-from teamvars.storage import access, audit_entries, streams, workspaces
+from teamvars.storage import access, audit_entries, streams, variables, workspaces
 from teamvars.storage.database import Transaction
 
 MOST_SEARCHED = 10_000
@@ -169,9 +170,13 @@ async def seen_places(
     tx: Transaction, caller: Caller, now: int, organization_id: str, entries: Iterable[AuditEntry]
 ) -> frozenset[str]:
     """Of the places in the details of an organization's entries the ids of those that the caller
-    sees: workspaces and sets whose variables they may read, and projects.
+    sees: workspaces and sets whose variables they may read, and projects. Beside these, of the
+    variables that something is a copy of those that are in such a place.
     """
-    named = {id_ for entry in entries for id_ in places_in(entry.read_details() or {})}
+    told = [entry.read_details() or {} for entry in entries]
+    copied = {id_ for id_ in map(original_in, told) if id_ is not None}
+    originals = await variables.places_of(tx, copied) if copied else {}
+    named = {id_ for details in told for id_ in places_in(details)}.union(originals.values())
     sets = {id_ for id_ in named if prefix_of(id_) == PREFIX}
     projects = {id_ for id_ in named if prefix_of(id_) == PROJECT_PREFIX}
     place = caller.place
@@ -183,7 +188,7 @@ async def seen_places(
     if workspaces := named - sets - projects:
         seen |= await access.workspaces_seen(tx, caller, now, organization_id, workspaces)
     caller.place = place  # what is told of the request is where it was made, and not of what
-    return frozenset(seen)
+    return frozenset(seen).union(id_ for id_, at in originals.items() if at in seen)
 
 
 async def _sees_set(tx: Transaction, caller: Caller, now: int, id_: str) -> bool:

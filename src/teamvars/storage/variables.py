@@ -220,6 +220,13 @@ async def workspace_of(tx: Transaction, variable_id: str) -> str:
     return str(row[0])
 
 
+async def places_of(tx: Transaction, variable_ids: Iterable[str]) -> dict[str, str]:
+    """The ids of the workspaces and sets that have some variables, by the ids of these."""
+    of_workspaces = "SELECT id, workspace_id FROM variables WHERE id IN {each $1}"
+    of_sets = "SELECT id, set_id FROM set_variables WHERE id IN {each $1}"
+    return await tx.pairs(f"{of_workspaces} UNION ALL {of_sets}", each(variable_ids))
+
+
 async def ids_of_owners(
     tx: Transaction, table: str, column: str, counts: Mapping[str, int]
 ) -> Mapping[str, Sequence[str]]:
