@@ -540,6 +540,7 @@ SINCE: dict[str, tuple[Runner | None, Since]] = {
     "ended just now": (spec_of(FEDERATED, expires_at=NOW), Since.EXPIRED),
     "approved": (FEDERATED, Since.APPROVED),
     "changed": (spec_of(FEDERATED, max_ttl=1), Since.CHANGED),
+    "altered": (replace(FEDERATED, spec=replace(SPEC, max_ttl=61)), Since.CHANGED),
 }
 
 

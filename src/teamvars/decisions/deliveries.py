@@ -390,7 +390,7 @@ def _since(runner: Runner | None, trust: Trust, now: int) -> Since:
         return Since.REVOKED
     if runner.expires_at() <= now:
         return Since.EXPIRED
-    return Since.APPROVED if runner.approval.version == runner.version else Since.CHANGED
+    return Since(runner.status(now).value)
 
 
 def job_of(token: JobToken) -> Actor:
