@@ -26,6 +26,7 @@ from teamvars.domain.memberships import Membership
 from teamvars.domain.names import FormerName, FormerNames, Origin, fold, objection, to_rename
 from teamvars.domain.organizations import Organization
 from teamvars.domain.projects import Project
+from teamvars.domain.runners import Runner
 from teamvars.domain.tags import ProjectTagRow, TagRow
 from teamvars.domain.teams import Team
 from teamvars.domain.users import User
@@ -92,8 +93,8 @@ class Changeset:
 
     `now` in µs UTC. `changed_members` are pairs of what a membership was and becomes, and
     `changed_users` users as they were, by id. `changed_workspaces` are ids, and `changed_sets`
-    those of sets that change although the file may not name them. `proposed` are runners of which
-    a version waits for approval then, as ORG/NAME.
+    those of sets that change although the file may not name them. `changed_runners` are as they
+    were. `proposed` are runners of which a version waits for approval then, as ORG/NAME.
     """
 
     def __init__(self, now: int) -> None:
@@ -104,6 +105,7 @@ class Changeset:
         self.changed_users: dict[str, User] = {}
         self.changed_workspaces: set[str] = set()
         self.changed_sets: set[str] = set()
+        self.changed_runners: list[Runner] = []
         self.proposed: list[str] = []
         self._changes: list[tuple[Step, Callable[[Found], Decision[None]]]] = []
         # All at once: one by one they would take more statements.

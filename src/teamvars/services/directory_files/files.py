@@ -8,13 +8,16 @@ written with a few statements for each kind of change (`changeset`).
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
 
 from teamvars.changes.making import Storing
 from teamvars.decisions import Found, organizations, teams
+from teamvars.decisions.generations import Generations
 from teamvars.decisions.needs import DetailsOf
+from teamvars.decisions.runners import require_proposed
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.directory import Applied, Directory, Exported, OrganizationEntry
@@ -33,7 +36,7 @@ from teamvars.services.directory_files.contents import Contents, rename_organiza
 from teamvars.services.directory_files.runners import Proposals
 from teamvars.services.directory_files.sets import Sets
 from teamvars.services.house import UseCases
-from teamvars.storage import former_names, streams, users, variable_sets, workspaces
+from teamvars.storage import data_keys, former_names, streams, users, variable_sets, workspaces
 from teamvars.storage.database import MissingReference, Taken, Transaction
 from teamvars.storage.engines.outages import is_held
 
@@ -184,11 +187,15 @@ class DirectoryFiles(UseCases):
                 raise Overtaken
         details = await workspaces.find_details(tx, changeset.changed_workspaces)
         found.answers |= {DetailsOf(id_): known for id_, known in details.items()}
+        found.answers[Generations()] = await data_keys.generations(tx)
+        for runner in changeset.changed_runners:
+            check = partial(require_proposed, runner=runner)
+            await self._house.changes.seen(tx, found, check)
         if changeset.changed_sets:
             found.streams |= await streams.lock(tx, changeset.changed_sets)
         try:
-            decision = await self._house.changes.seen(tx, found, changeset.decided)
-            await Storing(tx, self._tools, found).store(replace(decision, taken=None))
+            decision = replace(changeset.decided(found), taken=None)
+            await Storing(tx, self._tools, found).store(decision)
         except (Taken, MissingReference):  # such as a user who was only invited, and is gone
             raise Overtaken from None
 

@@ -67,6 +67,7 @@ class Proposals:
             lines = [f"propose version {version} of {told}"]
             changed = before, after, self._trust
             changeset.add(Step.CHANGE_RUNNER, lines, decisions.changed, *changed)
+            changeset.changed_runners.append(before)
         changeset.proposed.append(f"{state.name}/{entry.name}")
         state.runners[fold(entry.name)] = after
 
