@@ -386,7 +386,7 @@ def _narrowed(view: ReceiptView, variable_id: str) -> ReceiptView:
 def _since(runner: Runner | None, trust: Trust, now: int) -> Since:
     if runner is None:
         return Since.DELETED
-    if runner.approval is None or not trust.holds(runner):
+    if not trust.holds(runner):
         return Since.REVOKED
     if runner.expires_at() <= now:
         return Since.EXPIRED
