@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from teamvars.decisions.users import Disabling
 from teamvars.domain.errors import Refusal
@@ -297,8 +298,10 @@ async def test_an_altered_entry_about_a_runner_leaves_its_approval_to_the_operat
     wrong = """UPDATE audit_entries SET at = at - 1
         WHERE subject_id = $1 AND action = 'runner.create'"""
     await execute(places.nodes[OWNERS].services.database, runner["id"], wrong)
-    status, (told,) = await places.ask(SECOND, OWNERS, runner)
+    with capture_logs() as lines:
+        status, (told,) = await places.ask(SECOND, OWNERS, runner)
     assert (status, "teamvars approvals list" in told) == (403, True)
+    assert "the audit trail was altered" in [line["event"] for line in lines]
     approvals = places.nodes[OPERATOR].services.approvals
     await approvals.approve(operator(), runner["id"], runner["attributes"]["digest"])
     assert await places.is_handed(OWNERS, runner)
