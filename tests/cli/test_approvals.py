@@ -208,6 +208,11 @@ def test_doctor_says_of_each_runner_where_it_stands_and_what_to_run(proposed: Ho
 
     waiting = "acme/deploy, acme/host) wait for approval", "teamvars approvals list"
     assert says("advice", *waiting)
+    execute(proposed, "UPDATE runners SET body = replace(body, 'job', 'theirs')")
+    assert says("problem", "1: acme/deploy) are not what was proposed")
+    refused = proposed.run("approvals", "approve", named(proposed))
+    assert (refused.code, "is not what was proposed" in refused.err) == (6, True)
+    execute(proposed, "UPDATE runners SET body = replace(body, 'theirs', 'job')")
     proposed.succeed("approvals", "approve", named(proposed))
     proposed.succeed("approvals", "approve", named(proposed, "host"))
     assert found_of_runners(proposed) == {}

@@ -64,6 +64,9 @@ from teamvars.domain.runners import (
 )
 from teamvars.domain.workspaces import Workspace
 
+PROPOSED = ("runner.create", "runner.update")
+"""What proposes a version."""
+
 
 class RunnerWithId(Need[Runner], frozen=True):
     """A runner."""
@@ -237,7 +240,7 @@ def proposed(found: Found, runner: Runner, but_of: Sequence[AuditEntry] = ()) ->
     A row says who has as well, and who writes the database writes that.
     """
     others = tuple(entry.actor_id for entry in but_of)
-    return found.of(Recorded(runner.organization_id, runner.id, _PROPOSED, but_of=others))
+    return found.of(Recorded(runner.organization_id, runner.id, PROPOSED, but_of=others))
 
 
 def require_proposed(found: Found, runner: Runner) -> None:
@@ -247,8 +250,13 @@ def require_proposed(found: Found, runner: Runner) -> None:
     entry = None
     with passing_over(Kind.FORBIDDEN):
         entry = proposed(found, runner)
-    if entry is None or not _told(runner).items() <= (entry.read_details() or {}).items():
+    if entry is None or not proposes(entry, runner):
         raise Refusal(_NOT_PROPOSED.filled(version=runner.version, id=runner.id))
+
+
+def proposes(entry: AuditEntry, runner: Runner) -> bool:
+    """Whether that is what an entry proposes: the present version, and what it says."""
+    return _told(runner).items() <= (entry.read_details() or {}).items()
 
 
 def told(found: Found, runner: Runner) -> Runner:
@@ -439,7 +447,6 @@ def claims_that_count(runner: Runner, issuer: str, claims: Claims) -> dict[str, 
 
 _TAKEN = NAME_TAKEN.filled(what="a runner")
 _FULL = Fault(Code.TOO_MANY_ITEMS, f"An organization has at most {MAX_RUNNERS} runners.")
-_PROPOSED = ("runner.create", "runner.update")
 _NOT_PROPOSED = Fault(
     Code.OTHER_DIGEST,
     "Version {version} of {id} is not what was proposed, as the audit trail has it: its row, or "

@@ -11,7 +11,7 @@ from teamvars.domain.diagnosis import Finding, Severity, some_of
 from teamvars.domain.federation import IssuerKind, kind_of
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
-from teamvars.domain.runners import UNREADABLE, Runner
+from teamvars.domain.runners import Runner
 from teamvars.domain.sign_ins import Provider
 from teamvars.domain.times import DAY
 
@@ -133,25 +133,15 @@ def sign_in_findings(
 
 class Examined(msgspec.Struct, frozen=True):
     """A runner, as ORG/NAME, whether its approval is one that was made with the keyring, and the
-    workspaces of its organization: names by id.
+    workspaces of its organization: names by id. `is_altered`: its present version is not what the
+    trail says was proposed.
     """
 
     title: str
     runner: Runner
     holds: bool
     workspaces: Mapping[str, str] = {}
-
-    @property
-    def is_altered(self) -> bool:
-        """Whether somebody has written its present version into the database: it cannot be read, is
-        another than was approved under its number, or has a number from before the approval.
-        """
-        spec, version, approval = self.runner.spec, self.runner.version, self.runner.approval
-        if spec == UNREADABLE:
-            return True
-        if approval is None or not self.holds:
-            return False
-        return version < approval.version or (not self.waits and approval.spec != spec)
+    is_altered: bool = False
 
     @property
     def waits(self) -> bool:
@@ -210,9 +200,10 @@ def _of_altered(examined: Sequence[Examined]) -> Iterator[_Told]:
         Severity.PROBLEM,
         altered,
         (
-            "are not what was proposed: the row was altered. No more than was approved is handed "
-            "out, and no change of it is taken. Look: teamvars approvals list; propose what it "
-            "should be as another runner, and: teamvars runner delete NAME"
+            "are not what was proposed: the row was altered, or its entry in the trail. No more "
+            "than was approved is handed out, and no change of it is taken. Look: teamvars "
+            "approvals list; propose what it should be as another runner, and: teamvars runner "
+            "delete NAME"
         ),
     )
 

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 
 from msgspec.structs import replace
 
-from teamvars.decisions.runners import Trust
+from teamvars.decisions.runners import PROPOSED, Trust, proposes
 from teamvars.domain.diagnosis import (
     Finding,
     Losses,
@@ -43,6 +43,7 @@ from teamvars.domain.findings import (
     sign_in_findings,
 )
 from teamvars.domain.keys import active_of
+from teamvars.domain.runners import Runner
 from teamvars.domain.sign_ins import Provider
 from teamvars.domain.times import SECOND, Clock
 from teamvars.security.answers import Answer
@@ -138,8 +139,15 @@ class Diagnosis:
         heads = await self._database.read(streams.every)
         return trail_findings([one.id for one in heads if not chain.head_holds(one)], MOST_NAMED)
 
-    async def of_runners(self, trust: Trust, ways: Ways) -> list[Finding]:
+    async def of_runners(self, trust: Trust, chain: Chain, ways: Ways) -> list[Finding]:
         """Whether what is approved was approved with the keyring, and can be handed out."""
+
+        async def is_altered(tx: Transaction, one: Runner) -> bool:
+            where = one.organization_id, one.id
+            entry = await streams.newest_about(tx, where, PROPOSED, None, ())
+            if entry is None or entry.faulty() or not chain.holds(entry):
+                return True
+            return not proposes(entry, one)
 
         async def body(tx: Transaction) -> list[Examined]:
             owners = {one.id: one.name for one in (await organizations.every(tx)).values()}
@@ -155,6 +163,7 @@ class Diagnosis:
                     one,
                     trust.holds(one),
                     of[one.organization_id],
+                    await is_altered(tx, one),
                 )
                 for one in found
             ]

@@ -152,7 +152,8 @@ async def _runners(config: Settings, diagnosis: Diagnosis, keys: Keyring) -> lis
     issuers = wiring.setup_of(config).issuers
     urls = [issuer.url for issuer in issuers]
     ways = Ways(urls, config.service is not None, keys.server is not None)
-    return await diagnosis.of_runners(Trust(keys, issuers, config.runner_approval), ways)
+    trust = Trust(keys, issuers, config.runner_approval)
+    return await diagnosis.of_runners(trust, Chain(keys), ways)
 
 
 def _wholeness(config: Settings) -> str:
