@@ -409,7 +409,13 @@ async def test_who_finds_fewer_variables_than_are_counted_looks_whether_the_plac
         assert set(await looked) == {name("region")}
 
 
-async def test_whose_values_are_gone_meanwhile_has_moved(shelf_of: Any) -> None:
+async def test_whose_values_are_gone_meanwhile_has_moved(
+    shelf_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def find(*_: object) -> Stream | None:
+        return None
+
+    monkeypatch.setattr(streams, "find", find)
     shelf_of(there())
     stored = StoredVariable(there("zone").with_value(None), None, 2)
     nothing: Any = None

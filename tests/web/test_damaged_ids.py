@@ -9,6 +9,7 @@ import pytest
 from tests.support.deployment import Deployment, open_deployment
 from tests.support.ids import Ids, filled, set_of
 from tests.support.tenant import Tenant, linkage_document
+from tests.web.test_copies import copy
 from tests.web.test_damaged_texts import READ, everything
 
 OF_KEYRING = {"keyring_keys", "server_keys"}
@@ -100,6 +101,17 @@ async def test_whatever_id_was_altered_no_read_fails_but_of_values_that_do_not_o
         await alter(deployment, table, columns, back=True)
     assert told == UNREADABLE
     assert await failed(deployment, tenant, ids) == {}
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_a_copy_names_the_variable_whose_id_was_altered(
+    deployment: Deployment, tenant: Tenant, dry_run: bool
+) -> None:
+    await tenant.make_variable("kept")
+    await alter(deployment, "variables", ["id"], back=False)
+    answer = await copy(tenant, source="network", target="payments", dry_run=dry_run)
+    (error,) = answer.json()["errors"]
+    assert (error["code"], error["meta"]["key"]) == ("damaged_value", "kept")
 
 
 async def test_a_set_whose_stream_is_gone_is_listed_with_the_others(

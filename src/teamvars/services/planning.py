@@ -388,10 +388,7 @@ async def by_name(
             found[stored.variable.key, stored.variable.category] = stored
         await pace.keep()
     if len(found) != granted.stream.usage.variables:
-        # No page comes after the owner has moved. Else rows were lost, which 'doctor' tells.
-        stream = await streams.find(tx, granted.owner.id)
-        if stream is None or stream.head != granted.stream.head:
-            raise Moved
+        await _require_unmoved(tx, granted)
     return found
 
 
@@ -405,12 +402,21 @@ async def opened(
     place = granted.owner.id, granted.stream.head
     sealed = await variables.sealed_values(tx, *place, list(by_id))
     if sealed.keys() != by_id.keys():
-        raise Moved
+        await _require_unmoved(tx, granted)
     values = {}
-    for id_, variable in by_id.items():
+    for id_, content in sealed.items():
         with suppress(SealBroken):
-            values[id_] = key.open(sealed[id_], variable)
+            values[id_] = key.open(content, by_id[id_])
     return values
+
+
+async def _require_unmoved(tx: Transaction, granted: VariablesAccess[Any]) -> None:
+    """Raises Moved if that is why rows were not found. Else they were lost, or somebody has altered
+    their ids, which 'doctor' tells.
+    """
+    stream = await streams.find(tx, granted.owner.id)
+    if stream is None or stream.head != granted.stream.head:
+        raise Moved
 
 
 def in_batches(items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
