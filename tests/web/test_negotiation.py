@@ -140,6 +140,7 @@ ACCEPTED = [
     'application/vnd.api+json; ext=""',
     "text/html, application/vnd.api+json",
     "text/html,*/*;q=0.1",
+    "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2",  # of Java
     "application/json;q=0, application/vnd.api+json",
     "application/json;q=0, */*",
     "*/*;q=0, application/vnd.api+json",
@@ -163,6 +164,8 @@ NOT_ACCEPTED = [
     "application/vnd.api+json; q=0, */*",
     "application/vnd.api+json; q=0, application/*; q=1",
     "application/vnd.api+json; q=nonsense",
+    "application/vnd.api+json; q=.0",
+    "application/vnd.api+json; q=.",
     "application/vnd.api+jsonp",
     "nonsense",
     ",",

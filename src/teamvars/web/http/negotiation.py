@@ -18,7 +18,8 @@ _QUOTED = r'"(?:[^"\\]|\\.?)*(?:"|\Z)'
 _LIST_ITEM = re.compile(rf"(?:{_QUOTED}|[^,\"])+")
 _PARAMETER = re.compile(rf";\s*([\w!#$%&'*+.^`|~-]+)\s*=\s*({_QUOTED}|[^;\s]*)\s*")
 _ENTITY_TAG = re.compile(r'\s*(W/)?"([^"]*)"\s*')
-_QUALITY = re.compile(r"(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)")
+# Java's own client sends `q=.2` unless it is told what to send, up to version 18.
+_QUALITY = re.compile(r"(?:0?\.\d{1,3}|0\.?|1(?:\.0{0,3})?)")
 
 # The more precise a range, the more it counts.
 _RANGES = {MEDIA_TYPE: 3, "application/json": 2, "application/*": 1, "*/*": 0}
