@@ -108,7 +108,7 @@ def test_a_project_is_shown_changed_and_filled_by_whom_the_rule_names(
     empty = {**EMPTY, SHOP_SETS: ()}
     known = found(to_shop, in_acme(RECORD), empty, to_sets(), locked=("org-1", "ws-1"))
     asked: list[tuple[Any, ...]] = [
-        (projects.read, known, SHOP.id),
+        (projects.to_project, known, SHOP.id),
         (projects.update, known, SHOP.id, ProjectDraft(name="store")),
         (projects.delete, known, SHOP.id),
         (projects.move, known, SHOP.id, NAMED, TRUST),

@@ -16,9 +16,9 @@ def approved(by: Approvals) -> Runner:
 
 
 def test_an_approval_holds_where_it_was_made_and_under_no_other_key() -> None:
-    assert OURS.holds(approved(by=OURS))
-    assert not OURS.holds(approved(by=OTHERS))
-    assert not OURS.holds(replace(FEDERATED, approval=None))
+    assert OURS.was_approved(approved(by=OURS))
+    assert not OURS.was_approved(approved(by=OTHERS))
+    assert not OURS.was_approved(replace(FEDERATED, approval=None))
 
 
 def test_a_token_of_a_job_was_issued_here_or_is_none() -> None:

@@ -386,7 +386,7 @@ async def test_whoever_has_waited_for_a_change_is_dated_after_it(
         said = "workspace.rename", stream_id, {"name": "s0", "from": "s"}
         event = Found(operator(), database.now()).event(*said)
         entries, after = await trail.extend(stream, [event])
-        await streams.append_all(tx, entries, [after])
+        await tx.write_each(*streams.appending(entries, [after]))
         return waiting
 
     await (await database.write(change))

@@ -261,7 +261,7 @@ async def write_as_0_1_0(calls: Calls, stream_id: str, many: int) -> None:
             row = (*old[:13], old.link)
             places = ", ".join(f"${n}" for n in range(1, len(row) + 1))
             await tx.execute(f"INSERT INTO audit_entries ({OLD_COLUMNS}) VALUES ({places})", *row)
-        await streams.append_all(tx, [], [held])
+        await tx.write_each(*streams.appending([], [held]))
 
     await calls.services.database.write(body)
 

@@ -299,7 +299,7 @@ class Storing:
 
     async def _append(self, entries: Sequence[AuditEntry], after: Sequence[CheckedStream]) -> None:
         if len(entries) <= ROWS_AT_ONCE:
-            await streams.append_all(self._tx, entries, after)
+            await self._tx.write_each(*streams.appending(entries, after))
             return
         for sql, rows in streams.appending(entries, after):
             await self._write_rows(sql, rows)

@@ -66,11 +66,6 @@ class PutInto(Write, frozen=True):
     workspace_ids: tuple[str, ...]
 
 
-def read(found: Found, project_id: str) -> ProjectAccess:
-    """One project."""
-    return to_project(found, project_id)
-
-
 def create(
     found: Found, organization: str, draft: ProjectDraft, id_: str
 ) -> Decision[ProjectAccess]:

@@ -43,8 +43,10 @@ class Approvals:
         unsealed = replace(approval, key_id=self._active)
         return replace(unsealed, mac=self._mac(runner, unsealed))
 
-    def holds(self, runner: Runner) -> bool:
-        """Whether the runner has an approval that was made under a key of the keyring."""
+    def was_approved(self, runner: Runner) -> bool:
+        """Whether its approval was made under a key of the keyring, whatever counts at present: the
+        operator may change that back.
+        """
         approval = runner.approval
         if approval is None or approval.key_id not in self._keys:
             return False

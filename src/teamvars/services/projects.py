@@ -18,7 +18,7 @@ class Projects(UseCases):
     who read all projects.
     """
 
-    read = looks(decisions.read)
+    read = looks(decisions.to_project)
     update = makes(decisions.update)
     delete = makes(decisions.delete)
     _move = makes(decisions.move, in_turns=True)

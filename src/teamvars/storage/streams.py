@@ -189,15 +189,10 @@ async def append(tx: Transaction, entry: AuditEntry, after: CheckedStream) -> No
     await tx.write_each(*appending([entry], [after]))
 
 
-async def append_all(
-    tx: Transaction, added: Sequence[AuditEntry], after: Sequence[CheckedStream]
-) -> None:
-    """Adds entries of several streams and advances each of these to its place in `after`."""
-    await tx.write_each(*appending(added, after))
-
-
 def appending(entries: Sequence[AuditEntry], after: Iterable[CheckedStream]) -> tuple[Part, Part]:
-    """The statements of `append_all`, to be run with the changes that the entries record."""
+    """What adds entries of streams and advances each of these to its place in `after`, to be run
+    with the changes that the entries record.
+    """
     return (_INSERT_ENTRY, entries), (_MOVE, list(map(_ROW, after)))
 
 

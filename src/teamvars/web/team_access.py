@@ -3,6 +3,7 @@ project, `team-projects`.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -61,11 +62,11 @@ def _path(one: Grant) -> str:
     return f"/api/v2/team-workspaces/{one.id}"
 
 
-def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {
-        "team_id": read.related_id(relationships, _TEAM, "teams"),
-        "workspace_id": read.related_id(relationships, _WORKSPACE, "workspaces"),
-    }
+def _named(
+    place: str, read: Reader, relationships: Mapping[str, Any] | None
+) -> dict[str, str | None]:
+    """The team, and the workspace or project: the `place` that it is to have access to."""
+    return {f"{one}_id": read.related_id(relationships, one, f"{one}s") for one in (_TEAM, place)}
 
 
 _RELATIONSHIPS = Group[Grant](
@@ -88,7 +89,7 @@ TEAM_WORKSPACE = Resource[Grant](
     id=lambda one: one.id,
     path=_path,
     draft=GrantDraft,
-    relations=Relations(_RELATIONSHIPS.type, _named),
+    relations=Relations(_RELATIONSHIPS.type, partial(_named, _WORKSPACE)),
     include=(_TEAM, _WORKSPACE),
     included=(IncludedTeam, IncludedWorkspace),
     one_includes=False,
@@ -134,13 +135,6 @@ def _project_permissions(group: str) -> list[Attribute[ProjectGrant]]:
     return [setting_attribute(one, _permission) for one in its]
 
 
-def _named_on_project(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {
-        "team_id": read.related_id(relationships, _TEAM, "teams"),
-        "project_id": read.related_id(relationships, _PROJECT, "projects"),
-    }
-
-
 _IN_PROJECT = Group[ProjectGrant](
     "ProjectPermissionsOfTeam",
     "What a team may do with a project. None of it is more than everybody may who sees it.",
@@ -175,7 +169,7 @@ TEAM_PROJECT = Resource[ProjectGrant](
     id=lambda one: one.id,
     path=_project_path,
     draft=ProjectGrantDraft,
-    relations=Relations(_PROJECT_RELATIONSHIPS.type, _named_on_project),
+    relations=Relations(_PROJECT_RELATIONSHIPS.type, partial(_named, _PROJECT)),
     include=(_TEAM, _PROJECT),
     included=(IncludedTeam, IncludedProject),
     one_includes=False,
@@ -291,7 +285,8 @@ def _with_names(
         found: dict[str, msgspec.Struct] = {}
         for one in page.items:
             if _TEAM in includes:
-                found[one.grant.team_id] = _team(one)
+                its_team = IncludedTeamAttributes(one.team, one.visibility)
+                found[one.grant.team_id] = IncludedTeam(one.grant.team_id, its_team)
             if place in includes:
                 its = included(one)
                 found[its.id] = its
@@ -299,10 +294,6 @@ def _with_names(
         return Found(grants, page.total, list(found.values()) if includes else UNSET)
 
     return shown
-
-
-def _team(one: NamedGrant[Any]) -> IncludedTeam:
-    return IncludedTeam(one.grant.team_id, IncludedTeamAttributes(one.team, one.visibility))
 
 
 def _workspace(one: NamedGrant[Grant]) -> IncludedWorkspace:
