@@ -134,7 +134,10 @@ def _loaded(path: str, providers: str) -> Files:
 
     pages = _PAGE.findall(written[_PAGES])
     shells = {module: shell(module) for module in {module for _, module in pages}}
-    of_paths = [(_pattern(path + below), shells[module]) for below, module in pages]
+    # A segment that is named so may be any.
+    of_paths = [
+        (re.compile(_NAMED.sub("[^/]+", path + below)), shells[module]) for below, module in pages
+    ]
     assets = {name: _file(_TYPES[Path(name).suffix], text) for name, text in contents.items()}
     return Files(edition, shell(), of_paths, assets)
 
@@ -147,11 +150,6 @@ def _files(imports: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
         files[name] = in_order(starts, imports, elsewhere)
         elsewhere += files[name]
     return files
-
-
-def _pattern(path: str) -> re.Pattern[str]:
-    """What fits a path in which a segment that is named so may be any."""
-    return re.compile(_NAMED.sub("[^/]+", path))
 
 
 def _without_notes(source: str) -> str:

@@ -67,15 +67,11 @@ def _expression(glob: str) -> str:
     """What matches the same. A star takes as little as what follows it up to the next one allows,
     and never tries another place: the groups are atomic.
     """
-    first, *rest = (_without_stars(piece) for piece in _STARS.split(glob))
+    first, *rest = (".".join(map(re.escape, piece.split("?"))) for piece in _STARS.split(glob))
     if not rest:
         return first
     *middle, last = rest
     return first + "".join(f"(?>.*?{piece})" for piece in middle) + f".*{last}"
-
-
-def _without_stars(piece: str) -> str:
-    return ".".join(map(re.escape, piece.split("?")))
 
 
 SECRET_NAMES = (

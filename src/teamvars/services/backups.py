@@ -227,15 +227,11 @@ def _member(read: Callable[[int], bytes], size: int, path: Path) -> str:
         raise BadBackup(f"{path.name} of the backup is too long.")
     digest = hashlib.sha256()
     with path.open("xb") as out:
-        out.writelines(_digested(_in_pieces(read, size), digest.update))
+        pieces = (_exactly(read, min(_PIECE, size - at)) for at in range(0, size, _PIECE))
+        out.writelines(_digested(pieces, digest.update))
     if _exactly(read, len(_padding(size))).strip(b"\0"):
         raise BadBackup(f"The backup was altered behind {path.name}.")
     return digest.hexdigest()
-
-
-def _in_pieces(read: Callable[[int], bytes], size: int) -> Iterator[bytes]:
-    for at in range(0, size, _PIECE):
-        yield _exactly(read, min(_PIECE, size - at))
 
 
 def _exactly(read: Callable[[int], bytes], size: int) -> bytes:

@@ -66,7 +66,8 @@ class ServingNode:
         """Looks at the file every other second, and at once after SIGHUP. What fails is tried again
         at the next look.
         """
-        self._heed_signal()
+        if sys.platform != "win32":
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._woken.set)
         while True:
             try:
                 anew = self._woken.is_set()
@@ -134,10 +135,6 @@ class ServingNode:
         if reason != self._in_use.refused:
             log.error("the keyring of the file is refused", reason=reason)
         self._in_use.refuse(reason)
-
-    def _heed_signal(self) -> None:
-        if sys.platform != "win32":
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._woken.set)
 
 
 def _stamp(path: Path) -> Stamp | None:

@@ -58,11 +58,6 @@ def callback(name: str) -> str:
     return f"{PATH}/{name}/callback"
 
 
-def _logout(name: str) -> str:
-    """Where that provider says who has signed out (OpenID Connect Back-Channel Logout 1.0)."""
-    return f"{PATH}/{name}/logout"
-
-
 class LogoutForm(msgspec.Struct):
     """A provider says that somebody has signed out there."""
 
@@ -182,7 +177,8 @@ class SignInPages:
         """The name of the provider that says it there. Refuses: not found."""
         asked = request.full_path.removesuffix("/")
         for one in self._sign_ins.providers:
-            if asked == _logout(one.name):
+            # Where it says who has signed out (OpenID Connect Back-Channel Logout 1.0).
+            if asked == f"{PATH}/{one.name}/logout":
                 return one.name
         raise not_found()
 

@@ -192,16 +192,13 @@ class Holdings:
     def _key(self, linkage: Resource) -> Key:
         known = self._keys.get((linkage["type"], linkage["id"]))
         if known is None:
-            raise self._changed()
+            where = f"{self._organization} on {self._api.target.address}"
+            raise Failure(
+                f"{where} was changed while it was read, or the token does not see all of it. "
+                "Nothing was written. Run the command again.",
+                CONFLICT,
+            )
         return known
-
-    def _changed(self) -> Failure:
-        where = f"{self._organization} on {self._api.target.address}"
-        return Failure(
-            f"{where} was changed while it was read, or the token does not see all of it. Nothing "
-            "was written. Run the command again.",
-            CONFLICT,
-        )
 
     def _add(self, thing: Thing) -> None:
         if thing.id:

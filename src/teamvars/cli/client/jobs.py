@@ -94,7 +94,8 @@ def _github(here: Here) -> Place | None:
         return None
 
     def proofs(thumbprint: str) -> Iterator[Proof]:
-        whole = f"{url}{'&' if '?' in url else '?'}audience={_in_query(here, thumbprint)}"
+        audience = quote(_audience(here, thumbprint), safe="")
+        whole = f"{url}{'&' if '?' in url else '?'}audience={audience}"
         headers = {"Accept": "application/json", "Authorization": f"Bearer {token}"}
         answer = _asked(GITHUB, whole, here.travel, Request("GET", "", headers, None))
         yield Proof(_text(GITHUB, answer, "value"), is_bound=True)
@@ -224,10 +225,6 @@ def _by_program(name: str, here: Here, words: Callable[[str], tuple[str, ...]]) 
 
 def _audience(here: Here, thumbprint: str) -> str:
     return f"{here.service}#{thumbprint}"
-
-
-def _in_query(here: Here, thumbprint: str) -> str:
-    return quote(_audience(here, thumbprint), safe="")
 
 
 def _asked(name: str, url: str, travel: Travel, request: Request) -> Any:

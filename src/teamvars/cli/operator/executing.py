@@ -54,7 +54,8 @@ def exec_(
     """
     try:
         found = _handed(_draft(place, reason, only))
-        values = {**_without_ours(own_environment()), **_named(found, allow_env)}
+        own = {name: text for name, text in own_environment().items() if not name.startswith(_OWN)}
+        values = {**own, **_named(found, allow_env)}
     except Failure as failure:
         raise Failure(str(failure), NOT_STARTED) from None
     except Exception as error:
@@ -81,10 +82,6 @@ def _handed(draft: HostDraft) -> Sequence[Variable]:
         lambda services, caller: services.host_deliveries.hand_out(caller, draft),
         interrupted=None,
     )
-
-
-def _without_ours(own: Values) -> Values:
-    return {name: value for name, value in own.items() if not name.startswith(_OWN)}
 
 
 def _named(variables: Sequence[Variable], allowed: Collection[str]) -> Values:

@@ -187,7 +187,8 @@ async def load(
     await lock([*team_ids, *(runner.id for runner in found_runners), *changed])
     for team in await teams.of_organizations(tx, loaded):  # as they are by now
         loaded[team.organization_id].teams[fold(team.name)] = team
-    _place(found_runners, loaded)
+    for runner in found_runners:
+        loaded[runner.organization_id].runners[fold(runner.spec.name)] = runner
     spaces = await workspaces.of_organizations(tx, loaded)
     tagged = await tags.of_workspaces(tx, [space.id for space, _ in spaces])
     for space, variables in spaces:
@@ -264,9 +265,3 @@ def _by_team(grants: Iterable[G]) -> Mapping[str, Sequence[G]]:
     for grant in grants:
         found.setdefault(grant.team_id, []).append(grant)
     return found
-
-
-def _place(found: Iterable[Runner], loaded: Mapping[str, OrganizationState]) -> None:
-    """Puts runners into their organizations, by id."""
-    for runner in found:
-        loaded[runner.organization_id].runners[fold(runner.spec.name)] = runner

@@ -93,16 +93,12 @@ def fitting(
     """
     is_reading, declared = _described(cursor, sql, args)
     found = {tuple(map(type, row)) for row in rows}
-    known.update(types for types in found if _fits(types, declared))
+    known.update(types for types in found if not any(map(_is_unfit, types, declared)))
     if found <= known:
         return rows
     if is_reading and any(_stored(arg) is not arg for arg in args):
         rows = read(cursor, sql, args)
     return [tuple(map(_as_declared, row, declared)) for row in rows]
-
-
-def _fits(types: Types, declared: Sequence[str]) -> bool:
-    return not any(map(_is_unfit, types, declared))
 
 
 def _is_unfit(type_: type, kind: str) -> bool:

@@ -406,7 +406,9 @@ class Request:
                     if self._received > most:
                         raise self._too_large()
                     if self._announced is None and before <= MAX_BODY_BYTES < self._received:
-                        self._exchange_room()
+                        # Room for a large body in the place of a share.
+                        self.give_room_back()
+                        self.release = self._bodies.admit_large()
         except TimeoutError:
             if self._is_given_up:
                 raise Refusal(BUSY) from None
@@ -456,11 +458,6 @@ class Request:
         self._is_given_up = True
         self.give_room_back()
         self.abandon_body()
-
-    def _exchange_room(self) -> None:
-        """Room for a large body in the place of a share."""
-        self.give_room_back()
-        self.release = self._bodies.admit_large()
 
     @property
     def _stays_unread(self) -> bool:

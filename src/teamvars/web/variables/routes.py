@@ -93,7 +93,8 @@ def named_routes(variables: Variables, workspaces: Workspaces, dialect: Dialect)
 
     async def list_(request: Request) -> Response:
         """List all variables of a workspace that is named, as older clients do."""
-        view = await workspaces.read(request.require_caller(), _names(request))
+        names = ByNames(*(text_of(request, one) or "" for one in _NAMED))
+        view = await workspaces.read(request.require_caller(), names)
         return await by_workspace.listed(request, ToWorkspace(view.workspace.id))
 
     async def create(request: Request) -> Response:
@@ -159,10 +160,6 @@ def named_routes(variables: Variables, workspaces: Workspaces, dialect: Dialect)
             name="deleteVariableById",
         ),
     ]
-
-
-def _names(request: Request) -> ByNames:
-    return ByNames(*(text_of(request, one) or "" for one in _NAMED))
 
 
 class VariableRoutes:
