@@ -222,8 +222,7 @@ def services(
     house = House(database, tools, changes, cursors, code, quotas, setup.limits, trust)
     lists = RenderedLists(setup.cache_mib * 1024 * 1024)
     own_house = replace(house, changes=Changes(database, tools, code.verdicts))
-    has_mail = setup.mail_server is not None
-    inviting = Inviting(has_mail, setup.invitations_a_day, setup.own_url)
+    inviting = Inviting(setup.mail_server is not None, setup.invitations_a_day, setup.own_url)
     mailer = None if setup.mail_server is None else Mailer(setup.mail_server)
     outbox = Outbox(own_house, mailer)
     deliveries = Deliveries(house, keys, setup.service)

@@ -120,6 +120,5 @@ def lifetime(expires: str | None, otherwise: int | None) -> int | None:
         return None
     found = _DURATION.fullmatch(expires)
     if found is None or int(found[1]) == 0:
-        text = "--expires is never or a duration above zero such as 90d, 12h, 30m or 45s."
-        raise Misuse(text)
+        raise Misuse("--expires is never or a duration above zero such as 90d, 12h, 30m or 45s.")
     return int(found[1]) * _SECONDS[found[2]] * 1_000_000

@@ -81,8 +81,7 @@ def become(command: Sequence[str], values: Values) -> NoReturn:
                 "leaves some out.",
                 NOT_STARTED,
             ) from None
-        text = f"{command[0]} cannot be run: {error.strerror}."
-        raise Failure(text, NOT_EXECUTABLE) from None
+        raise Failure(f"{command[0]} cannot be run: {error.strerror}.", NOT_EXECUTABLE) from None
 
 
 def _execute(words: list[bytes], whole: Mapping[bytes, bytes]) -> NoReturn:

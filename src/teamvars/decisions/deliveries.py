@@ -279,8 +279,7 @@ def deliver(
             return Decision(None)
         has = found.of(ValuesForJob(workspace_id))
     token, runner = handed.token, handed.runner
-    wanted = draft.wanted(has.variables)
-    variables, withheld = _handed_out(runner, wanted)
+    variables, withheld = _handed_out(runner, draft.wanted(has.variables))
     details: dict[str, object] = {
         "workspace": workspace_id,
         "version": token.version,
@@ -342,8 +341,7 @@ def receipts(
     found: Found, organization: str, search: ReceiptSearch, wanted: Page, trust: Trust
 ) -> Paged[ReceiptView]:
     """A page of the last deliveries of an organization. Refuses: not found, forbidden."""
-    asked = ReceiptsPage(as_owner(found, organization).id, search, wanted)
-    return _receipts(found, asked, trust)
+    return _receipts(found, ReceiptsPage(as_owner(found, organization).id, search, wanted), trust)
 
 
 def receipts_of_workspace(
@@ -494,8 +492,7 @@ def hand_out(found: Found, draft: HostDraft) -> Decision[HostBundle]:
         if not DeliveryDraft(only=(glob,)).wanted(has):
             detail = f"--only {glob}: there is no variable like this."
             raise Refusal(Fault(Code.INVALID_VALUE, detail))
-    wanted = DeliveryDraft(only=draft.only)
-    variables = tuple(wanted.wanted(has))
+    variables = tuple(DeliveryDraft(only=draft.only).wanted(has))
     details: dict[str, object] = {
         "workspace": workspace.id,
         "reason": draft.reason,

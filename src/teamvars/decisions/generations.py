@@ -49,8 +49,7 @@ def activate(found: Found, key_id: str) -> Decision[Generation]:
     if wanted == active:
         return Decision(wanted)
     after = replace(wanted, activated_at=found.now)
-    details = {"purpose": DATA, "former": active.id}
-    note = found.note(SYSTEM_STREAM, "key.activate", key_id, details)
+    note = found.note(SYSTEM_STREAM, "key.activate", key_id, {"purpose": DATA, "former": active.id})
     return Decision(after, (Update(wanted, after),), (note,))
 
 

@@ -66,8 +66,7 @@ def activate(found: Found, purpose: str, key_id: str, former: str) -> Decision[N
     lacking = [node for node in found.of(LiveNodes()) if key_id not in node.held]
     if lacking:
         raise KeyRefused(f"{key_id} is not activated: {_named(lacking)} without it. {_WHAT_TO_DO}")
-    details = {"purpose": purpose, "former": former}
-    note = found.note(SYSTEM_STREAM, "key.activate", key_id, details)
+    note = found.note(SYSTEM_STREAM, "key.activate", key_id, {"purpose": purpose, "former": former})
     known = found.of(NotedKeys())
     noted = known.get(key_id)
     if noted is None or noted.retired_at is not None:

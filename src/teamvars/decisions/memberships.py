@@ -191,8 +191,7 @@ def _noted(
     found: Found, verb: str, membership: Membership, more: Mapping[str, object] = {}
 ) -> Note:
     details = {"user": membership.user.id, "status": membership.status.value, **more}
-    place = membership.organization_id
-    return found.note(place, f"membership.{verb}", membership.id, details)
+    return found.note(membership.organization_id, f"membership.{verb}", membership.id, details)
 
 
 def left_behind(found: Found, organization: str, user_id: str) -> LeftBehind:

@@ -75,8 +75,7 @@ def create(
     refuse_all([*draft.all_faults(), *draft.tags.surplus(Tags(), TagChange.REPLACE)])
     made = draft.applied_to(Project(id_, owner.organization.id, "", found.now))
     bindings = draft.tags.applied_to(Tags(), TagChange.REPLACE).bindings
-    view = ProjectAccess(made, owner, 0, 0, bindings)
-    return together(view, created(found, made, bindings))
+    return together(ProjectAccess(made, owner, 0, 0, bindings), created(found, made, bindings))
 
 
 def update(found: Found, project_id: str, draft: ProjectDraft) -> Decision[ProjectAccess]:

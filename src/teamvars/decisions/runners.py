@@ -193,13 +193,11 @@ def create(
 ) -> Decision[RunnerView]:
     """Proposes a runner. Refuses: forbidden, every fault of the draft, a taken name, too many."""
     owner = as_owner(found, organization)
-    blank = RunnerSpec(name="", expires_at=0)
-    spec = draft.applied_to(blank)
+    spec = draft.applied_to(RunnerSpec(name="", expires_at=0))
     full = [_FULL] if len(found.of(RunnersOf(owner.id))) >= MAX_RUNNERS else []
     draft = replace(draft, faults=(*draft.faults, *foreign(draft, owner.name), *full))
     _refuse(found, owner.id, draft, spec, trust)
-    by = found.caller.user_id
-    made = Runner(id_, owner.id, 1, spec, found.now, by)
+    made = Runner(id_, owner.id, 1, spec, found.now, found.caller.user_id)
     return together(seen(found, made, owner.name, trust), created(found, made))
 
 

@@ -94,8 +94,7 @@ def create(found: Found, organization: str, draft: TeamDraft, id_: str) -> Decis
     if made.is_secret and granted.sees_secret is not None:
         raise Refusal(NOT_SEEN_AFTERWARDS)
     name, is_owner = granted.organization.name, granted.is_owner
-    view = TeamView(made, name, 0, is_owner, True, True, True, ())
-    return together(view, created(found, made))
+    return together(TeamView(made, name, 0, is_owner, True, True, True, ()), created(found, made))
 
 
 def update(found: Found, team_id: str, draft: TeamDraft) -> Decision[TeamView]:
@@ -256,7 +255,6 @@ def _rules_broken(
         return draft.not_accepted(invited) if asked.linkage is LinkageType.USERS else []
     if not found.of(asked.team).team.is_owners:
         return []
-    members = found.of(MembersOf(asked.team.team_id))
-    active = [one.id for one in members if one.counts_as_owner]
+    active = [one.id for one in found.of(MembersOf(asked.team.team_id)) if one.counts_as_owner]
     lost = owners_lost(active, (one.membership_id for one in linked))
     return draft.last_owners(one.id for one in linked if one.membership_id in lost)

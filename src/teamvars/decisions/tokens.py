@@ -181,8 +181,7 @@ def end_of_teams(found: Found, organization: str, draft: IdsDraft) -> Decision[N
 
     Refuses: forbidden, ids of no such tokens.
     """
-    owner_id = as_owner(found, organization).id
-    tokens = found.of(TeamTokensWithIds(owner_id, draft.wanted))
+    tokens = found.of(TeamTokensWithIds(as_owner(found, organization).id, draft.wanted))
     refuse_all(draft.all_faults({token.id for token in tokens}, NO_SUCH_TOKEN))
     return together(None, *(revoked(found, token) for token in tokens))
 
@@ -339,8 +338,7 @@ def _limited_end(found: Found, owner: TokenOwner, organization_id: str | None) -
         return None
     found.require_locked({organization_id, owner.stream_id})
     organization = found.of(OrganizationWithId(organization_id))
-    limits = found.of(TokenLimitsOf(organization_id))
-    return latest_end(organization, owner.kind, limits, found.now)
+    return latest_end(organization, owner.kind, found.of(TokenLimitsOf(organization_id)), found.now)
 
 
 def _latest_end(found: Found, whose: Whose, owner: TokenOwner) -> tuple[int | None, str]:
@@ -409,8 +407,7 @@ def surplus(found: Found, owner: TokenOwner) -> list[Fault]:
 
 
 def _noted(found: Found, token: Token, verb: str, more: Mapping[str, object]) -> Note:
-    details = {**_details(token), **more}
-    return found.note(stream_of(token), f"token.{verb}", token.id, details)
+    return found.note(stream_of(token), f"token.{verb}", token.id, {**_details(token), **more})
 
 
 def _details(token: Token) -> dict[str, object]:

@@ -608,8 +608,7 @@ def _faults_of(
 def _places(found: Found, organization_id: str, ids: Collection[str]) -> Mapping[str, str]:
     """The projects of those workspaces that the caller sees, by id."""
     known = _workspaces(found, organization_id, ids)
-    owner = found.of(ToOrganizationWithId(organization_id))
-    seen = within(found, owner, known, Level.READ)
+    seen = within(found, found.of(ToOrganizationWithId(organization_id)), known, Level.READ)
     return {id_: record.in_project for id_, record in known.items() if id_ in seen}
 
 

@@ -96,8 +96,7 @@ class Census(msgspec.Struct, frozen=True):
 
 def engine_findings(engine: Engine, now: int) -> list[Finding]:
     """What the engine's version, settings and clock are worth."""
-    version = ".".join(map(str, engine.version))
-    findings = [_version(engine, version)]
+    findings = [_version(engine, ".".join(map(str, engine.version)))]
     findings += [
         _problem(
             "durability",

@@ -175,8 +175,7 @@ class Runner(msgspec.Struct, frozen=True):
 
     def expires_at(self) -> int:
         """When nothing is handed to it any more."""
-        specs = self._in_force()
-        return min((spec.expires_at for spec in specs), default=0)
+        return min((spec.expires_at for spec in self._in_force()), default=0)
 
     def admits(self, workspace_id: str, workspace: str, now: int) -> bool:
         """Whether both versions reach the workspace at that time, the approved one as it was."""
@@ -353,8 +352,7 @@ def reach_faults(spec: RunnerSpec) -> Iterator[Fault]:
         yield Fault(Code.TOO_MANY_ITEMS, detail, pointer="/data/relationships/workspaces/data")
     if len(spec.workspace_patterns) > MAX_PATTERNS:
         detail = f"A runner has at most {MAX_PATTERNS} patterns."
-        at = "/data/attributes/workspace-patterns"
-        yield Fault(Code.TOO_MANY_ITEMS, detail, pointer=at)
+        yield Fault(Code.TOO_MANY_ITEMS, detail, pointer="/data/attributes/workspace-patterns")
     for n, pattern in enumerate(spec.workspace_patterns):
         if _PATTERN.fullmatch(pattern) is None or not pattern.strip("*"):
             detail = "A pattern has 1 to 90 letters, digits, '-', '_' or '*', and not '*' alone."

@@ -108,8 +108,7 @@ def parse(source: str) -> Expression:
     try:
         size = len(source.encode())
     except UnicodeEncodeError as error:
-        message = "half of a surrogate pair is no character"
-        raise HclError.at(source, error.start, message) from None
+        raise HclError.at(source, error.start, "half of a surrogate pair is no character") from None
     if size > MAX_SOURCE:
         raise HclError.at(source, 0, f"a value is longer than {MAX_SOURCE // 1024} KiB")
     return Expression(source, Parser(source).whole())

@@ -22,8 +22,7 @@ _TOKEN_LABEL = b"teamvars token of a job 1"
 
 def digest(runner: Runner, spec: RunnerSpec, reach: frozenset[str], issuer: str) -> str:
     """What names a version with all that it would reach, in hex: SHA-256."""
-    looked_at = _looked_at(runner, runner.version, spec, reach, issuer)
-    return hashlib.sha256(looked_at).hexdigest()
+    return hashlib.sha256(_looked_at(runner, runner.version, spec, reach, issuer)).hexdigest()
 
 
 class Approvals:
@@ -67,8 +66,7 @@ class Approvals:
         key = token.hash, token.thumbprint, token.is_bound, token.expires_at, token.key_id
         place = token.runner_id, token.version, token.workspace_id, token.run_link
         claims = [text for claim in sorted(token.claims.items()) for text in claim]
-        what = length_prefixed(*key, *place, *claims)
-        return _made(self._token_keys[token.key_id], what)
+        return _made(self._token_keys[token.key_id], length_prefixed(*key, *place, *claims))
 
     def _mac(self, runner: Runner, approval: Approval) -> bytes:
         what = _looked_at(runner, approval.version, approval.spec, approval.reach, approval.issuer)

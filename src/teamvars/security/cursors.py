@@ -44,8 +44,7 @@ class Cursors:
         """The cursor of a position in that list; the same for the same position."""
         text = msgspec.json.encode(position)
         padded = text.ljust(-(-len(text) // _STEP_BYTES) * _STEP_BYTES)
-        sealed = self._active.encrypt(padded, [_bound(list_)])
-        return _written(sealed)
+        return _written(self._active.encrypt(padded, [_bound(list_)]))
 
     def open(self, cursor: str, list_: str, kind: type[Position]) -> Position | None:
         """The position. None unless a keyring with one of these keys made it for that list."""

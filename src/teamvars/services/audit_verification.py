@@ -120,8 +120,7 @@ class Testimony:
             return self._chain.first_break(stream_id, remains.entries, end)
         if row is None:
             return Break(stream_id, 1, "the stream is missing")
-        place = row.sequence, row.link
-        found = self._chain.first_break(stream_id, remains.entries, place)
+        found = self._chain.first_break(stream_id, remains.entries, (row.sequence, row.link))
         if found is None and not self._chain.head_holds(row):
             former = self._chain.signer(row, closed=True)
             reason = "the stream's head was altered" if former is None else _OUTDATED.format(former)

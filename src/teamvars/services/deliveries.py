@@ -439,8 +439,7 @@ def _require_exchange(form: ExchangeForm) -> None:
     if not form.grant_type:
         raise Refusal(_bad("Send grant_type."))
     if form.grant_type != GRANT_TYPE:
-        detail = f"The grant_type is {GRANT_TYPE}."
-        raise Refusal(Fault(Code.UNSUPPORTED_GRANT_TYPE, detail))
+        raise Refusal(Fault(Code.UNSUPPORTED_GRANT_TYPE, f"The grant_type is {GRANT_TYPE}."))
     if form.scope is not None:
         raise Refusal(Fault(Code.INVALID_SCOPE, "A token is for one workspace, without scopes."))
     if form.requested_token_type not in (None, ACCESS_TOKEN_TYPE) or form.actor_token:

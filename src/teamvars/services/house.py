@@ -146,8 +146,7 @@ async def admit_writer(self: UseCases, tx: Transaction, caller: Caller, to: ToOw
 
     Refuses: unauthenticated, not found, forbidden.
     """
-    granted = await access_to(tx, caller, self._clock(), to)
-    granted.require(Permission.WRITE_VARIABLES)
+    (await access_to(tx, caller, self._clock(), to)).require(Permission.WRITE_VARIABLES)
 
 
 @contextmanager

@@ -189,8 +189,7 @@ async def _fetched(issuer: str, tls: ssl.SSLContext | None) -> Published:
     try:
         return await published(issuer, tls)
     except Unproven as unproven:
-        said = "the keys of an issuer cannot be had"
-        log.warning(said, issuer=issuer, reason=unproven.reason)
+        log.warning("the keys of an issuer cannot be had", issuer=issuer, reason=unproven.reason)
         raise Unproven(_AWAY) from None
 
 

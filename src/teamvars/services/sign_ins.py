@@ -305,8 +305,7 @@ async def redeemed(
     headers, more = _credentials(client, about)
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            place = _place(client, about, "token_endpoint")
-            found = await post(place, form | more, headers)
+            found = await post(_place(client, about, "token_endpoint"), form | more, headers)
         said = json.loads(found.content)
     except (*https.FAILURES, RecursionError) as error:
         raise Unproven(f"a code that nobody redeems: {type(error).__name__}") from None

@@ -62,8 +62,7 @@ class Users(UseCases):
     @reads
     async def read(self, tx: Transaction, caller: Caller, user_id: str) -> UserView:
         """The caller, or somebody of an organization the caller is in. Refuses: not found."""
-        actor = await self._actor(tx, caller)
-        user = await users.find_beside(tx, actor, user_id)
+        user = await users.find_beside(tx, await self._actor(tx, caller), user_id)
         if user is None:
             raise not_found()
         return UserView(user.id, user.username, user.email)

@@ -65,8 +65,7 @@ class Searches(UseCases):
             page = await variable_search.find_page(tx, granted, begun)
             shown = _readable(page) if wanted.values else []
             sealed = await variable_search.sealed_values(tx, shown) if shown else {}
-            key = self._tools.sealer.data_key(granted.key)
-            opened = _opened(page.items, sealed, key)
+            opened = _opened(page.items, sealed, self._tools.sealer.data_key(granted.key))
             batches = in_batches(opened, attrgetter("value_bytes"), _BATCH_BYTES)
             further = page.following and self._house.cursors.seal(
                 page.following, _list_of(granted, type(page.following))

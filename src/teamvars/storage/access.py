@@ -285,5 +285,4 @@ def _stream(organization_id: str, place: Row) -> Stream:
     id_, sequence, link, head, variables, value_bytes = place
     if id_ is None:
         raise not_found()
-    usage = Usage(variables, value_bytes)
-    return Stream(id_, organization_id, sequence, link, head, usage)
+    return Stream(id_, organization_id, sequence, link, head, Usage(variables, value_bytes))

@@ -75,8 +75,7 @@ async def needed(tx: Transaction) -> Mapping[int, Mapping[str, int]]:
 
 async def page(tx: Transaction, after: str) -> Sequence[WrappedKey]:
     """The data keys of some organizations, of those after that id the first by id."""
-    rows = await tx.fetch(_PAGE, after)
-    return [WrappedKey(*row) for row in rows]
+    return [WrappedKey(*row) for row in await tx.fetch(_PAGE, after)]
 
 
 async def replace_each(tx: Transaction, changed: Iterable[tuple[WrappedKey, WrappedKey]]) -> None:

@@ -95,8 +95,7 @@ async def waiting(tx: Transaction, claimed: Claimed) -> Waiting | None:
     if row is None:
         return None
     hash_, content, version, *invited = row
-    link = Link(bytes(hash_), Sealed(bytes(content), version))
-    return Waiting(claimed, _invited(invited), link)
+    return Waiting(claimed, _invited(invited), Link(bytes(hash_), Sealed(bytes(content), version)))
 
 
 def settling(membership_id: str, link_hash: bytes, how: Delivery) -> Statement:

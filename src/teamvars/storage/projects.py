@@ -59,8 +59,7 @@ OF_ANY = f"""(projects.id IN ({_BY_GRANTS}) OR EXISTS (
 
 def _project(row: Row) -> Project:
     id_, organization_id, name, _, settings, created_at = row
-    stored = from_column(SETTINGS, id_, settings)
-    return Project(id_, organization_id, name, created_at, stored)
+    return Project(id_, organization_id, name, created_at, from_column(SETTINGS, id_, settings))
 
 
 _STORED = Reading(_COLUMNS, "projects", _project)

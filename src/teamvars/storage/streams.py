@@ -111,8 +111,7 @@ async def insert(tx: Transaction, *begun: HeldStream) -> None:
 
 async def delete(tx: Transaction, stream_ids: Sequence[str]) -> None:
     """Deletes the streams of deleted subjects; their entries stay."""
-    ids = each(stream_ids)
-    await tx.execute_long("DELETE FROM streams WHERE id IN {each $1}", ids)
+    await tx.execute_long("DELETE FROM streams WHERE id IN {each $1}", each(stream_ids))
 
 
 def also_held(made: Callable[[str, str], Lookup]) -> Lookup:
@@ -406,5 +405,4 @@ def _shown(raw: bytes | None) -> str | None:
 def to_stream(row: Row) -> Stream:
     """The stream of a row of `_STREAM`: its id, its organization's, and `PLACE`."""
     id_, organization_id, sequence, link, head, variables, value_bytes = row
-    usage = Usage(variables, value_bytes)
-    return Stream(id_, organization_id, sequence, link, head, usage)
+    return Stream(id_, organization_id, sequence, link, head, Usage(variables, value_bytes))

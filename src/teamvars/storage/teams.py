@@ -95,5 +95,4 @@ async def held_alone(tx: Transaction, organization_id: str, user_id: str) -> lis
 
 async def find_by_ids(tx: Transaction, team_ids: Iterable[str]) -> list[Team]:
     """The teams with these ids, by name; absent ones are left out."""
-    ids = each(team_ids)
-    return await _TEAMS.every(tx, "WHERE id IN {each $1} ORDER BY name_folded, id", ids)
+    return await _TEAMS.every(tx, "WHERE id IN {each $1} ORDER BY name_folded, id", each(team_ids))

@@ -56,8 +56,7 @@ async def find(tx: Transaction, user_id: str) -> User | None:
 
 async def lock_all(tx: Transaction, user_ids: Iterable[str]) -> dict[str, User]:
     """Users by id, their rows locked for the rest of the transaction."""
-    ids = each(user_ids)
-    found = await _USERS.every(tx, "WHERE id IN {each $1} ORDER BY id {lock users}", ids)
+    found = await _USERS.every(tx, "WHERE id IN {each $1} ORDER BY id {lock users}", each(user_ids))
     return {user.id: user for user in found}
 
 

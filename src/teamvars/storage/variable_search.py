@@ -180,8 +180,7 @@ async def _of_granted(
     *last, looked_at = rows[0][:4]
     if looked_at < most:
         return None, found
-    frontier = Place.between(Place(*rows[0][4:7]), Place(*last))
-    return frontier, found
+    return Place.between(Place(*rows[0][4:7]), Place(*last)), found
 
 
 async def _of_all(

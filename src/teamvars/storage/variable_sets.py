@@ -294,8 +294,7 @@ async def attached_to(
 
 async def count_of_project(tx: Transaction, project_id: str) -> int:
     """How many sets are of a project."""
-    sql = "SELECT count(*) FROM variable_sets WHERE project_id = $1"
-    return await tx.count(sql, project_id)
+    return await tx.count("SELECT count(*) FROM variable_sets WHERE project_id = $1", project_id)
 
 
 async def count_at(tx: Transaction, target_ids: Collection[str]) -> Mapping[str, int]:
@@ -428,8 +427,7 @@ async def contested(
     targets = await _targets_of(tx, of_sets)
     attached = {id_: its.workspaces | its.projects for id_, its in targets.items()}
     places = await projects.places(tx, organization_id)
-    others = Layout({one.id: one for one in sets}, attached, places, of_sets)
-    return Contest(names, others, own)
+    return Contest(names, Layout({one.id: one for one in sets}, attached, places, of_sets), own)
 
 
 async def _names_of(tx: Transaction, set_id: str) -> list[Name]:

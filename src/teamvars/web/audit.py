@@ -216,8 +216,7 @@ def _page(found: AuditPage, page: Page) -> Response:
         told = _told(entry, found.actors)
         if found.seen is not None:
             told["details"] = shown_details(told["details"], found.seen)
-        attributes = AuditEventAttributes(**told)
-        events.append(AuditEventResource(_id(entry), "audit-events", attributes))
+        events.append(AuditEventResource(_id(entry), "audit-events", AuditEventAttributes(**told)))
     pagination = paging.meta(page, found.entries.total).pagination
     searched_from = UNSET if found.searched_from is None else found.searched_from
     meta = AuditEventMeta(pagination, searched_from)

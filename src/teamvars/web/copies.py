@@ -126,8 +126,7 @@ async def draft(document: object, dialect: Dialect, versions: Versions = ANY_VER
     keys = read.member(attributes, "keys", list, "/data/attributes", required=False)
     originals = None if keys is None else await _originals(read, keys, dialect)
     word = read.member(attributes, "on-conflict", str, "/data/attributes", required=False)
-    at = "/data/attributes/on-conflict"
-    on_conflict = read.choice(word, _ON_CONFLICT, "This is {}.", at)
+    on_conflict = read.choice(word, _ON_CONFLICT, "This is {}.", "/data/attributes/on-conflict")
     relationships = read.member(data, "relationships", dict, "/data")
     is_from_set = _is_of_set(relationships)
     type_ = "varsets" if is_from_set else "workspaces"

@@ -299,8 +299,7 @@ def _key(read: Reader, attributes: Mapping[str, Any] | None) -> bytes:
     try:
         return decoded(text or "")
     except Malformed:
-        detail = "A key is in base64url, without padding."
-        read.fault(Code.INVALID_VALUE, detail, f"{_AT}/{_KEY}")
+        read.fault(Code.INVALID_VALUE, "A key is in base64url, without padding.", f"{_AT}/{_KEY}")
         return b""
 
 

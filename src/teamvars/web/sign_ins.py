@@ -193,8 +193,7 @@ class SignInPages:
         await self._sign_ins.calling(caller)
         try:
             kept = _kept(self._cookies.read(request, _ANSWER))
-            answered = self._answered(request, kept.said)
-            await self._sign_ins.link(caller, kept.provider, answered)
+            await self._sign_ins.link(caller, kept.provider, self._answered(request, kept.said))
         except Unproven as unproven:
             tell(request.request_id, "link", unproven.reason)
             raise forbidden(_NOT_LINKED) from None

@@ -336,8 +336,7 @@ def version(where: Where) -> None:
     service = located(where)
     served = None if service is None else release_of(service, travel_of(where))
     told = {"client": __version__, "server": served, "address": service and str(service)}
-    rows = [("client", __version__), ("server", f"{served}  {service}" if served else "-")]
-    show(told, rows)
+    show(told, [("client", __version__), ("server", f"{served}  {service}" if served else "-")])
     if service is not None and served is not None and (said := misfit(service, served)):
         note(said)
 

@@ -322,8 +322,7 @@ class Mover:
         if _TAG_BINDINGS in changed:
             data["relationships"][_TAG_BINDINGS] = tags.linkage(step.tags)
         if step.there is not None:
-            path = at(thing.type, step.there.id)
-            self._api.patch(path, {"data": {**data, "id": step.there.id}})
+            self._api.patch(at(thing.type, step.there.id), {"data": {**data, "id": step.there.id}})
             return
         if thing.type == MEMBERSHIPS:
             attributes["email"] = thing.name

@@ -67,8 +67,7 @@ def _words(kind: str, context: click.Context, incomplete: str) -> Iterator[str]:
     if kind == "category":
         yield from ("env", "tool")
     elif kind == "account":
-        known = accounts.read(Settings).accounts
-        yield from (name for name, one in known.items() if one.address)
+        yield from (name for name, one in accounts.read(Settings).accounts.items() if one.address)
     elif kind == "command":
         yield from _commands(context, incomplete)
     else:

@@ -44,8 +44,7 @@ def deliveries(api: Api, runner: str | None, key: str | None, unused: bool) -> N
 def _receipts(api: Api, runner: str | None, key: str | None) -> Iterator[Resource]:
     query = {} if runner is None else {"filter[runner]": runner}
     if api.target.workspace is None:
-        path = at("organizations", api.organization, "deliveries", query=query)
-        yield from api.pages(path)
+        yield from api.pages(at("organizations", api.organization, "deliveries", query=query))
         return
     missing = True
     for workspace in owners_for(api):

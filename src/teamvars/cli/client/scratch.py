@@ -80,8 +80,7 @@ def _editor() -> list[str]:
     try:
         return shlex.split(given or "vi")
     except ValueError:
-        text = "VISUAL or EDITOR is not a command: a quotation mark is not closed."
-        raise Misuse(text) from None
+        raise Misuse("VISUAL or EDITOR is not a command: a quotation mark is not closed.") from None
 
 
 def _ended(words: list[str]) -> int:

@@ -177,8 +177,7 @@ def make_sensitive(api: Api, keys: Sequence[str], category: str | None, how: How
     work = []
     for found, meant in founds:
         wanted = [Wanted(one.key, one.category, sensitive=True) for one in meant]
-        changes = compare(found.variables, wanted, hidden=keys)
-        work.append(Work(found, changes, versioned=True))
+        work.append(Work(found, compare(found.variables, wanted, hidden=keys), versioned=True))
     if total := sum(len(one.changes) for one in work):
         may = "could" if how.dry_run else "can"
         note(f"Nobody {may} read {'this value' if total == 1 else f'these {total} values'} again.")

@@ -293,8 +293,7 @@ def history(api: Api, key: str, limit: int) -> None:
     """
 
     def events(own: Api, each: Owner) -> list[Resource]:
-        path = each.path("audit-events", query={"filter[key]": key})
-        told = islice(own.pages(path), limit)
+        told = islice(own.pages(each.path("audit-events", query={"filter[key]": key})), limit)
         return [{each.noun: each.name, **one["attributes"]} for one in told]
 
     found = [one for many in with_all(api, owners_for(api), events) for one in many]

@@ -120,8 +120,7 @@ def _made(where: targets.Where) -> links.Link:
     if where.organization is None:
         named = api.target.organization
         names = [named.value] if named else api.organizations()
-        chosen = asking.choose("organization", names, "--organization")
-        where = where._replace(organization=chosen)
+        where = where._replace(organization=asking.choose("organization", names, "--organization"))
         api = connect(where, use_link=False)
     if api.target.workspace is not None:
         where = where._replace(workspace=api.workspace()["attributes"]["name"])

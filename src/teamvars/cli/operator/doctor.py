@@ -54,8 +54,7 @@ _PARTS = (
 @json_option
 def doctor(every_value: bool) -> None:
     """Check everything, change nothing; exit with 1 if there is a problem."""
-    config = load_settings()
-    findings = finish(_collect(config, every_value))
+    findings = finish(_collect(load_settings(), every_value))
     lines = (f"{one.severity:8} {one.subject}: {one.text}" for one in findings)
     show(findings, ((line,) for line in lines))
     if any(finding.severity is _PROBLEM for finding in findings):

@@ -134,8 +134,7 @@ def rewrap(rate: int | None) -> None:
             interrupted=REWRAP_GOES_ON,
         )
     except UnderWay:
-        text = "Another 'keys rewrap' is under way, and goes on alone."
-        raise Failure(text, CONFLICT) from None
+        raise Failure("Another 'keys rewrap' is under way, and goes on alone.", CONFLICT) from None
     _end_with(outcome)
 
 

@@ -56,8 +56,7 @@ class Proposals:
         told = f"runner {state.name}/{entry.name}"
         for fault in spec_faults(spec, self._trust.issuers, changeset.now):
             place = entry.key_at.get(_key(fault), entry.at)
-            detail = f"Runner {state.name}/{entry.name}: {fault.detail}"
-            changeset.refuse(detail, place, fault.code)
+            changeset.refuse(f"Runner {state.name}/{entry.name}: {fault.detail}", place, fault.code)
         if before is None:
             after = Runner(new_id("run"), state.id, 1, spec, changeset.now)
             changeset.add(Step.CREATE_RUNNER, [f"propose {told}"], decisions.created, after)

@@ -58,8 +58,7 @@ def database_for(
     scheme = urlsplit(url).scheme
     if scheme == "sqlite":
         # As in SQLAlchemy: three slashes and a relative path, or four for an absolute one.
-        path = Path(url.removeprefix("sqlite:///"))
-        return SqliteDatabase(path, create, schemas.Refusing())
+        return SqliteDatabase(Path(url.removeprefix("sqlite:///")), create, schemas.Refusing())
     if scheme in ("postgresql", "postgres"):
         return PostgresDatabase(url, statement_seconds, schemas.Refusing())
     raise UnknownEngine("TEAMVARS_DATABASE_URL must begin with sqlite:/// or postgresql://")

@@ -171,8 +171,7 @@ async def keeps_statements(connection: Any) -> bool:
 async def unset(tx: Transaction) -> list[str]:
     """What the account's sessions should have begun with, and this one did not."""
     wanted = _of_account()
-    rows = await tx.fetch(_UNSET, *_columns(wanted))
-    return [f"{name} = {wanted[name]}" for (name,) in rows]
+    return [f"{name} = {wanted[name]}" for (name,) in await tx.fetch(_UNSET, *_columns(wanted))]
 
 
 async def set_for_account(tx: Transaction) -> list[str]:

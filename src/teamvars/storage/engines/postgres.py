@@ -155,8 +155,7 @@ class PostgresTransaction(Transaction):
 
     async def try_lock(self, name: bytes) -> bool:
         number = int.from_bytes(name[:8], "big", signed=True)
-        sql = "SELECT pg_try_advisory_xact_lock(CAST($1 AS BIGINT))"
-        row = await self.fetch_one(sql, number)
+        row = await self.fetch_one("SELECT pg_try_advisory_xact_lock(CAST($1 AS BIGINT))", number)
         return row is not None and bool(row[0])
 
     async def write_each(self, *parts: Part) -> None:

@@ -144,8 +144,7 @@ class ServedFile:
         found = status.st_dev, status.st_ino
         self._log_inode = self._log_inode or found
         if found != self._log_inode:
-            text = f"{self._log} is another file than the one that was opened: restart."
-            raise AnotherLog(text)
+            raise AnotherLog(f"{self._log} is another file than the one that was opened: restart.")
 
 
 def _shared_by(log: Path) -> Path:
@@ -269,8 +268,7 @@ class SqliteTransaction(Transaction):
         if self._executor is None:
             self.run(sql, args)
             return
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._executor, self.run, sql, args)
+        await asyncio.get_running_loop().run_in_executor(self._executor, self.run, sql, args)
 
     async def write_each(self, *parts: Part) -> None:
         for sql, rows in parts:

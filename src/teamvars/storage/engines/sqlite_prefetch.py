@@ -72,8 +72,7 @@ class Prefetcher:
 
     async def _run(self, batch: list[Waiter[Statement, None]]) -> None:
         statements = [waiter.item for waiter in batch]
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, self._read, statements)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._read, statements)
         for waiter in batch:
             waiter.set_result(None)
 

@@ -254,8 +254,7 @@ class Admission:
                 await self.work(request, lambda: admit(request))
             self._take(request.party or self._stranger(request))
         elif request.party is None:
-            address = counted_address(request.client)
-            request.party = self._principals.stranger(address, is_job=True)
+            request.party = self._principals.stranger(counted_address(request.client), is_job=True)
 
     @asynccontextmanager
     async def unproven(self, request: Request, body_bytes: int) -> AsyncIterator[Check]:

@@ -51,8 +51,7 @@ class Endpoint:
         method = "GET" if request.method == "HEAD" else request.method
         route = self._routes.get(method)
         if route is None and method != "OPTIONS":
-            detail = f"This path supports {self.allow}."
-            raise Refusal(Fault(Code.METHOD_NOT_ALLOWED, detail))
+            raise Refusal(Fault(Code.METHOD_NOT_ALLOWED, f"This path supports {self.allow}."))
         if route is not None and route.public:
             return await self._respond_to_anybody(request, route)
         if route is not None and route.for_jobs:

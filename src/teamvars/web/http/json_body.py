@@ -151,8 +151,7 @@ def _require_readable(body: bytes, document: object) -> None:
         try:
             msgspec.json.encode(document)
         except UnicodeEncodeError:  # the parser has put whole pairs together
-            detail = "A string of the document has half of a surrogate pair."
-            raise malformed(detail) from None
+            raise malformed("A string of the document has half of a surrogate pair.") from None
 
 
 def _nul_places_in(parent: dict[str, object] | list[object], at: Place) -> Iterator[Place]:

@@ -89,8 +89,7 @@ class Reader:
             return None
         if name not in parent:
             if required:
-                detail = f"The member '{name}' is required."
-                self.fault(Code.MISSING_MEMBER, detail, f"{at}/{name}")
+                self.fault(Code.MISSING_MEMBER, f"The member '{name}' is required.", f"{at}/{name}")
             return None
         value = parent[name]
         if not isinstance(value, type_) or (type_ is int and isinstance(value, bool)):

@@ -498,8 +498,7 @@ class Request:
         message = await self._receive()
         if message["type"] == "http.disconnect":
             # The client has disconnected or its framing is broken: it may still read a response.
-            detail = "The body broke off before its end."
-            raise Refusal(Fault(Code.MALFORMED_DOCUMENT, detail))
+            raise Refusal(Fault(Code.MALFORMED_DOCUMENT, "The body broke off before its end."))
         chunk: bytes = message.get("body", b"")
         self._received += len(chunk)
         if self.idempotency_key is not None:

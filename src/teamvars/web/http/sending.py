@@ -64,8 +64,7 @@ class Response(Discreet, frozen=True):
         media_type: str = MEDIA_TYPE,
     ) -> "Response":
         """With a document, encoded as JSON, and `headers` besides its Content-Type."""
-        body = msgspec.json.encode(document)
-        return cls(status, body, {"Content-Type": media_type, **headers})
+        return cls(status, msgspec.json.encode(document), {"Content-Type": media_type, **headers})
 
 
 async def rendered(

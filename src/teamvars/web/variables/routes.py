@@ -296,8 +296,7 @@ class VariableRoutes:
     def _shown(
         self, found: OwnedVariable, *, status: int = 200, more: Mapping[str, str] = NO_HEADERS
     ) -> Response:
-        place = place_of(found.owner)
-        (shown,) = documents.variables([found.variable], place, self._dialect)
+        (shown,) = documents.variables([found.variable], place_of(found.owner), self._dialect)
         tag = entity_tag(found.variable.version_id, found.owner, self._dialect)
         where = {"Location": shown.links.self} if status == HTTPStatus.CREATED else {}
         return Response.document(status, VariableDocument(shown), {**where, "ETag": tag, **more})
