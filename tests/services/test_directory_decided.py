@@ -44,7 +44,6 @@ from teamvars.services.directory_files.runners import Proposals
 from teamvars.services.directory_files.sets import Sets
 from teamvars.storage import access_by_name, organizations, users
 from teamvars.storage import variable_sets as variable_set_rows
-from teamvars.storage.former_names import PROJECTS, SETS, TEAMS, WORKSPACES
 
 DAY = 24 * 3600 * 1_000_000
 ANN, BEN, IVY, NEW = (
@@ -546,10 +545,10 @@ def renamed() -> OrganizationState:
     """One of which a thing of each kind was called `old`."""
     return organization(
         former={
-            WORKSPACES: former("old", "ws-network", "network"),
-            PROJECTS: former("old", "prj-core", "core"),
-            TEAMS: former("old", "team-crew", "crew"),
-            SETS: former("old", "varset-own", "own"),
+            "workspace": former("old", "ws-network", "network"),
+            "project": former("old", "prj-core", "core"),
+            "team": former("old", "team-crew", "crew"),
+            "variable set": former("old", "varset-own", "own"),
         },
     )
 

@@ -1,13 +1,13 @@
 """The actual state of the organizations and users that a directory file names, locked and read."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.directory import Directory
+from teamvars.domain.directory import Directory, ProjectEntry, SetEntry, TeamEntry
 from teamvars.domain.memberships import LinkageType, Membership, Status
 from teamvars.domain.names import FormerNames, fold
 from teamvars.domain.organizations import Organization
@@ -19,7 +19,7 @@ from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import OWNERS, Team
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.workspaces import Workspace
-from teamvars.services.directory_files.changeset import Changeset, Overtaken
+from teamvars.services.directory_files.changeset import Changeset, Named, Names, Overtaken
 from teamvars.services.directory_files.people import People
 from teamvars.storage import (
     former_names,
@@ -38,8 +38,11 @@ from teamvars.storage.database import Transaction
 from teamvars.storage.former_names import PROJECTS, SETS, TEAMS, WORKSPACES
 
 G = TypeVar("G", Grant, ProjectGrant)
+Place = TypeVar("Place", bound=Workspace | Project)
+T = TypeVar("T")
 
 Lock = Callable[[Iterable[str]], Coroutine[Any, Any, None]]
+_TABLES = {"team": TEAMS, "workspace": WORKSPACES, "project": PROJECTS, "variable set": SETS}
 
 
 class Changing(msgspec.Struct, frozen=True):
@@ -55,7 +58,7 @@ _NOTHING = Changing()
 class OrganizationState(msgspec.Struct):
     """One organization as read, then as the entries so far have changed it.
 
-    `former` has the names that teams and what else it has had before, by their table.
+    `former` has the names that teams and what else it has had before, by what it is.
 
     Keyed by folded name, or by id: `variables`, `tags`, `placed` and `grants` by workspace,
     `bindings` by project, `in_team`, `grants` and `project_grants` by team, `set_variables` and
@@ -97,10 +100,43 @@ class OrganizationState(msgspec.Struct):
         """The id of the project that a workspace is in."""
         return self.placed.get(workspace_id, default_project_of(self.id))
 
+    def names(
+        self,
+        kind: str,
+        live: dict[str, Named],
+        entries: Iterable[ProjectEntry | SetEntry | TeamEntry],
+        fixed: str | None = None,
+    ) -> Names[Named]:
+        """What entries say of the names of a kind of things, which are `live`."""
+        named = [(one.name, one.origin, one.at) for one in entries]
+        return Names(kind, f"{self.name}/", named, live, self.former[kind], fixed)
+
+    def meant(
+        self,
+        kind: str,
+        live: Mapping[str, Place],
+        names: Iterable[str],
+        refuse: Callable[[str, str], object],
+    ) -> Iterator[tuple[str, Place]]:
+        """What of a kind is `live` under each of these names, with the name; `refuse` is given a
+        name that nothing has, and what may be meant by it.
+        """
+        for name in names:
+            if (one := live.get(fold(name))) is not None:
+                yield name, one
+            else:
+                refuse(name, self.former[kind].hint(name))
+
     def has_owner(self) -> bool:
         """Whether somebody active is in the owners team."""
         owners = self.in_team.get(self.teams[OWNERS].id, set())
         return any(one.counts_as_owner for one in self.members.values() if one.id in owners)
+
+
+def unnamed(existing: Mapping[str, T], named: Iterable[str]) -> list[T]:
+    """What there is under other names than these."""
+    kept = {fold(name) for name in named}
+    return [thing for name, thing in existing.items() if name not in kept]
 
 
 async def find(
@@ -123,10 +159,10 @@ async def find(
     people = await _people(tx, directory, changeset)
     loaded = await load(tx, again.values(), people, lock, _changing(directory, prune=prune))
     ids = [state.id for state in loaded.values()]
-    for table in (TEAMS, WORKSPACES, PROJECTS, SETS):
+    for kind, table in _TABLES.items():
         former = await former_names.inside(tx, table, ids)
         for state in loaded.values():
-            state.former[table] = former[state.id]
+            state.former[kind] = former[state.id]
     return people, loaded
 
 

@@ -3,7 +3,7 @@ to projects: determined in memory, written later.
 """
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -36,18 +36,14 @@ from teamvars.domain.tags import Tags, surplus
 from teamvars.domain.team_access import LEVEL_OF, Grant
 from teamvars.domain.teams import OWNERS, Team, Visibility
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord
-from teamvars.services.directory_files.actual import OrganizationState
+from teamvars.services.directory_files.actual import OrganizationState, unnamed
 from teamvars.services.directory_files.changeset import Changeset, Names, Step
 from teamvars.services.directory_files.people import People
 from teamvars.services.directory_files.projects import Projects, record_of
-from teamvars.storage.former_names import PROJECTS, TEAMS, WORKSPACES
 
 _NO_ORIGIN = Origin()
 
 T = TypeVar("T")
-
-Place = TypeVar("Place", Workspace, Project)
-Said = TypeVar("Said", FileAccess, ProjectAccess)
 
 
 class Contents:
@@ -79,11 +75,11 @@ class Contents:
     def prune(self, *, delete_variables: bool) -> None:
         """Removes the teams, workspaces, projects and members that the file does not name."""
         state, changeset = self._state, self._changeset
-        for team in _unnamed(state.teams, (team.name for team in self._entry.teams)):
+        for team in unnamed(state.teams, (team.name for team in self._entry.teams)):
             if not team.is_owners:
                 told = f"delete team {state.name}/{team.name}"
                 changeset.add(Step.DELETE_TEAM, [told], teams.deleted, team)
-        for workspace in _unnamed(state.workspaces, self._entry.workspaces):
+        for workspace in unnamed(state.workspaces, self._entry.workspaces):
             path = f"{state.name}/{workspace.name}"
             held = state.variables[workspace.id]
             if held and not delete_variables:
@@ -96,7 +92,7 @@ class Contents:
             changeset.add(Step.DELETE_WORKSPACE, [told], workspaces.deleted, workspace)
             del state.workspaces[fold(workspace.name)]
         self._projects.prune()
-        for member in _unnamed(state.members, self._entry.members):
+        for member in unnamed(state.members, self._entry.members):
             told = f"remove member {member.user.username} of {state.name}"
             changeset.add(Step.DELETE_MEMBER, [told], memberships.deleted, member)
             changeset.end_invitation(member)
@@ -141,10 +137,9 @@ class Contents:
                 for name in entry.workspaces
             ],
             state.workspaces,
-            state.former[WORKSPACES],
+            state.former["workspace"],
         )
-        named = [(team.name, team.origin, team.at) for team in entry.teams]
-        of_teams = Names("team", f"{state.name}/", named, state.teams, state.former[TEAMS], OWNERS)
+        of_teams = state.names("team", state.teams, entry.teams, OWNERS)
         of_teams.rename(changeset, Step.RENAME_TEAM, teams.changed)
         for before, _ in spaces.rename(changeset, Step.RENAME_WORKSPACE, _workspace_renamed):
             changeset.changed_workspaces.add(before.id)
@@ -270,33 +265,18 @@ class Grants:
     def apply(self) -> None:
         """Gives, changes and takes away what the file says exactly."""
         entry, state = self._entry, self._state
-        if entry.workspaces is not None:
-            former, at = state.former[WORKSPACES], entry.workspace_at
-            self._on_workspaces(
-                self._found(entry.workspaces, state.workspaces, "workspace", former, at)
-            )
-        if entry.projects is not None:
-            former, at = state.former[PROJECTS], entry.project_at
-            self._on_projects(self._found(entry.projects, state.projects, "project", former, at))
+        if (said := entry.workspaces) is not None:
+            refuse = partial(self._refuse, "workspace", entry.workspace_at)
+            spaces = state.meant("workspace", state.workspaces, said, refuse)
+            self._on_workspaces({one.id: (one, said[name]) for name, one in spaces})
+        if (given := entry.projects) is not None:
+            refuse = partial(self._refuse, "project", entry.project_at)
+            its = state.meant("project", state.projects, given, refuse)
+            self._on_projects({one.id: (one, given[name]) for name, one in its})
 
-    def _found(
-        self,
-        said: Mapping[str, Said],
-        live: Mapping[str, Place],
-        kind: str,
-        former: FormerNames,
-        places: Mapping[str, str],
-    ) -> dict[str, tuple[Place, Said]]:
-        """What is to be accessible, by id; what is not there is refused."""
-        found = {}
-        for name, access in said.items():
-            if (place := live.get(fold(name))) is not None:
-                found[place.id] = place, access
-                continue
-            missing = f"there is no {kind} {self._state.name}/{name}.{former.hint(name)}"
-            detail = f"Team {self._path}: {missing}"
-            self._changeset.refuse(detail, places.get(name, self._entry.at))
-        return found
+    def _refuse(self, kind: str, places: Mapping[str, str], name: str, hint: str) -> None:
+        detail = f"Team {self._path}: there is no {kind} {self._state.name}/{name}.{hint}"
+        self._changeset.refuse(detail, places.get(name, self._entry.at))
 
     def _on_workspaces(self, wanted: Mapping[str, tuple[Workspace, FileAccess]]) -> None:
         present, changeset = self._state.grants.get(self._team.id, {}), self._changeset
@@ -366,11 +346,6 @@ def _workspace_renamed(found: Found, before: Workspace, after: Workspace) -> Dec
 def _workspace_tagged(found: Found, workspace: Workspace, tags: Tags) -> Decision[None]:
     record = record_of(found, workspace)
     return workspaces.changed(found, record, replace(record, tags=tags))
-
-
-def _unnamed(existing: Mapping[str, T], named: Iterable[str]) -> list[T]:
-    kept = {fold(name) for name in named}
-    return [thing for name, thing in existing.items() if name not in kept]
 
 
 def _or(said: T | None, otherwise: T) -> T:

@@ -14,9 +14,8 @@ from teamvars.domain.set_effects import Standing
 from teamvars.domain.tags import Tags, surplus
 from teamvars.domain.variable_sets import Attached, VariableSet
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord
-from teamvars.services.directory_files.actual import OrganizationState
-from teamvars.services.directory_files.changeset import Changeset, Names, Step
-from teamvars.storage.former_names import PROJECTS
+from teamvars.services.directory_files.actual import OrganizationState, unnamed
+from teamvars.services.directory_files.changeset import Changeset, Step
 
 
 class Projects:
@@ -36,9 +35,7 @@ class Projects:
     def apply(self) -> None:
         """Renames, adds and tags what the file names."""
         state, changeset = self._state, self._changeset
-        named = [(one.name, one.origin, one.at) for one in self._entry.projects]
-        place = "project", f"{state.name}/"
-        names = Names(*place, named, state.projects, state.former[PROJECTS])
+        names = state.names("project", state.projects, self._entry.projects)
         names.rename(changeset, Step.RENAME_PROJECT, projects.changed)
         names.object_to(changeset)
         for entry in self._entry.projects:
@@ -53,7 +50,7 @@ class Projects:
             return None
         found = self._state.projects.get(fold(name))
         if found is None:
-            hint = self._state.former[PROJECTS].hint(name)
+            hint = self._state.former["project"].hint(name)
             path = f"{self._state.name}/{workspace}"
             at = self._entry.workspace_at.get(workspace, self._entry.at)
             self._changeset.refuse(f"Workspace {path}: there is no project {name}.{hint}", at)
@@ -93,10 +90,10 @@ class Projects:
         Refuses those that some are in.
         """
         state, changeset = self._state, self._changeset
-        named = {fold(one.name) for one in self._entry.projects}
         inside = Counter(state.project_of(one.id) for one in state.workspaces.values())
-        for name, project in sorted(state.projects.items()):
-            if name in named or project.is_default:
+        there = dict(sorted(state.projects.items()))
+        for project in unnamed(there, (one.name for one in self._entry.projects)):
+            if project.is_default:
                 continue
             path = f"{state.name}/{project.name}"
             if left := inside[project.id]:
@@ -108,7 +105,7 @@ class Projects:
             changeset.add(
                 Step.DELETE_PROJECT, [f"delete project {path}"], projects.deleted, project
             )
-            del state.projects[name]
+            del state.projects[fold(project.name)]
 
     def _apply(self, entry: ProjectEntry) -> None:
         state, changeset = self._state, self._changeset

@@ -1,6 +1,6 @@
 """What a directory file makes of an organization's runners: it proposes, and never approves."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -13,7 +13,6 @@ from teamvars.domain.names import fold
 from teamvars.domain.runners import MAX_RUNNERS, Runner, RunnerDraft, RunnerSpec, spec_faults
 from teamvars.services.directory_files.actual import OrganizationState
 from teamvars.services.directory_files.changeset import Changeset, Step
-from teamvars.storage.former_names import WORKSPACES
 
 _KEYS = {"workspace-patterns": "patterns"}
 """What a file calls a member of a document, where it is another name."""
@@ -92,20 +91,16 @@ class Proposals:
         """
         if entry.workspaces is None:
             return None
-        found = tuple(self._found(entry, entry.workspaces))
-        present = {id_ for id_ in former if id_ in self._names}
-        return None if set(found) == present else found
-
-    def _found(self, entry: RunnerEntry, names: Sequence[str]) -> Iterator[str]:
         state = self._state
-        for name in names:
-            workspace = state.workspaces.get(fold(name))
-            if workspace is not None:
-                yield workspace.id
-                continue
-            hint = state.former[WORKSPACES].hint(name)
+
+        def refuse(name: str, hint: str) -> None:
             detail = f"Runner {state.name}/{entry.name}: there is no workspace {name}.{hint}"
             self._changeset.refuse(detail, entry.workspace_at.get(name, entry.at))
+
+        meant = state.meant("workspace", state.workspaces, entry.workspaces, refuse)
+        found = tuple(one.id for _, one in meant)
+        present = {id_ for id_ in former if id_ in self._names}
+        return None if set(found) == present else found
 
 
 def _key(fault: Fault) -> str:

@@ -24,11 +24,10 @@ from teamvars.domain.variable_sets import (
     too_many_sets,
 )
 from teamvars.domain.workspaces import Workspace
-from teamvars.services.directory_files.actual import OrganizationState
-from teamvars.services.directory_files.changeset import Changeset, Names, Step
+from teamvars.services.directory_files.actual import OrganizationState, unnamed
+from teamvars.services.directory_files.changeset import Changeset, Step
 from teamvars.storage import variable_sets as storage
 from teamvars.storage.database import Transaction
-from teamvars.storage.former_names import PROJECTS, SETS, WORKSPACES
 
 Kind = Literal["workspace", "project"]
 """What a set is attached to."""
@@ -66,9 +65,7 @@ class Sets:
         others. Refuses to remove those that have variables, and more than there may be.
         """
         state, changeset = self._state, self._changeset
-        named = [(one.name, one.origin, one.at) for one in self._entry.variable_sets]
-        place = "variable set", f"{state.name}/"
-        names = Names(*place, named, state.sets, state.former[SETS])
+        names = state.names("variable set", state.sets, self._entry.variable_sets)
         names.rename(changeset, Step.RENAME_SET, variable_sets.changed)
         names.object_to(changeset)
         for entry in self._entry.variable_sets:
@@ -183,17 +180,15 @@ class Sets:
     def _found(self, entry: SetEntry, kind: Kind, names: Sequence[str]) -> Iterator[str]:
         """The ids of what the file names; what is not there is refused."""
         state = self._state
+        places = entry.workspace_at if kind == "workspace" else entry.project_at
         live: Mapping[str, Workspace | Project] = (
             state.workspaces if kind == "workspace" else state.projects
         )
-        former = state.former[WORKSPACES if kind == "workspace" else PROJECTS]
-        places = entry.workspace_at if kind == "workspace" else entry.project_at
-        for name in names:
-            if (one := live.get(fold(name))) is not None:
-                yield one.id
-                continue
-            missing = f"there is no {kind} {name}.{former.hint(name)}"
-            self._refuse(entry, missing, at=places.get(name))
+
+        def refuse(name: str, hint: str) -> None:
+            self._refuse(entry, f"there is no {kind} {name}.{hint}", at=places.get(name))
+
+        return (one.id for _, one in state.meant(kind, live, names, refuse))
 
     def _refuse(
         self,
@@ -216,10 +211,8 @@ class Sets:
 
     def _prune(self, *, delete_variables: bool) -> None:
         state, changeset = self._state, self._changeset
-        named = {fold(one.name) for one in self._entry.variable_sets}
-        for name, one in sorted(state.sets.items()):
-            if name in named:
-                continue
+        there = dict(sorted(state.sets.items()))
+        for one in unnamed(there, (entry.name for entry in self._entry.variable_sets)):
             path = f"{state.name}/{one.name}"
             if (held := state.set_variables[one.id]) and not delete_variables:
                 detail = (
@@ -229,7 +222,7 @@ class Sets:
                 changeset.refuse(detail, self._entry.at)
             told = [f"delete variable set {path}"]
             changeset.add(Step.DELETE_SET, told, variable_sets.deleted, one)
-            del state.sets[name]
+            del state.sets[fold(one.name)]
             state.attached.pop(one.id, None)
 
     def _require_room(self) -> None:
