@@ -99,9 +99,8 @@ def redeemable(found: Found, presented: Presented) -> Login:
     Refuses: invalid_grant; expired_token and access_denied to whoever waits.
     """
     login = found.of(LoginBy("code_hash", presented.code_hash))
-    if login is None:
-        raise Refusal(NO_GRANT)
-    if (login.challenge, login.redirect) != (presented.challenge, presented.redirect):
+    shown = presented.challenge, presented.redirect
+    if login is None or (login.challenge, login.redirect) != shown:
         raise Refusal(NO_GRANT)
     if login.expires_at <= found.now:
         raise Refusal(_EXPIRED if login.user_code is not None else NO_GRANT)

@@ -134,40 +134,32 @@ class Trust(Protocol):
     @property
     def mode(self) -> ApprovalMode:
         """Who approves."""
-        ...
 
     @property
     def issuers(self) -> Mapping[str, str]:
         """Each issuer that is accepted, with where its keys are from."""
-        ...
 
     def digest(self, runner: Runner, reach: frozenset[str]) -> str:
         """What names the runner's present version with all that it would reach, in hex."""
-        ...
 
     def sealed(self, runner: Runner, approval: Approval) -> Approval:
         """The approval with its MAC."""
-        ...
 
     def holds(self, runner: Runner) -> bool:
         """Whether its approval was made under a key of the keyring, for keys from there, by a rule
         that counts in this mode.
         """
-        ...
 
     def was_approved(self, runner: Runner) -> bool:
         """Whether its approval was made under a key of the keyring, whatever counts at present: the
         operator may change that back.
         """
-        ...
 
     def issued(self, token: JobToken) -> JobToken:
         """The token with its MAC."""
-        ...
 
     def has_issued(self, token: JobToken) -> bool:
         """Whether the token was issued under a key of the keyring, just as it is."""
-        ...
 
 
 class RunnerView(msgspec.Struct, frozen=True):

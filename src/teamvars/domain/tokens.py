@@ -367,9 +367,7 @@ def latest_end(
     organization: Organization, kind: str, limits: Sequence[TokenLimit], now: int
 ) -> int | None:
     """When a token ends at the latest that is made now; None: the organization does not say."""
-    if not limits_tokens(organization):
-        return None
-    return min(now + lifetime(kind, limits), LATEST)
+    return min(now + lifetime(kind, limits), LATEST) if limits_tokens(organization) else None
 
 
 def limits_tokens(organization: Organization) -> bool:

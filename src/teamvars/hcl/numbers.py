@@ -59,9 +59,11 @@ def _from_digits(sign: str, digits: str, scale: int) -> Number:
         raise NumberError("a number is out of range")
     if len(digits) > EXACT_DIGITS:
         return _shortest(_rounded(Fraction(int(sign + digits)) * Fraction(10) ** scale))
-    if scale >= 0:
-        return int(sign + digits + "0" * scale)
-    return Decimal(f"{sign}{digits}e{scale}")
+    return _scaled(sign, digits, scale)
+
+
+def _scaled(sign: str, digits: str, scale: int) -> Number:
+    return int(sign + digits + "0" * scale) if scale >= 0 else Decimal(f"{sign}{digits}e{scale}")
 
 
 def write_number(number: Number) -> str:
@@ -135,10 +137,7 @@ def _shortest(value: Fraction) -> Number:
     digits = _roundest(low, round(abs(value) / unit), high)
     text = str(digits).rstrip("0")
     scale = _decimal_places(value) - EXACT_DIGITS - 8 + len(str(digits)) - len(text)
-    sign = "-" if value < 0 else ""
-    if scale >= 0:
-        return int(sign + text + "0" * scale)
-    return Decimal(f"{sign}{text}e{scale}")
+    return _scaled("-" if value < 0 else "", text, scale)
 
 
 def _roundest(low: int, middle: int, high: int) -> int:

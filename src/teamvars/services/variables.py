@@ -29,7 +29,7 @@ from teamvars.domain.variables import (
 from teamvars.domain.workspaces import WorkspaceFilter
 from teamvars.pace import in_batches
 from teamvars.security.sealing import DataKey, SealBroken
-from teamvars.services.house import House, UseCases, access_to
+from teamvars.services.house import House, UseCases, access_to, glances
 from teamvars.services.rendered import Rendered, RenderedLists
 from teamvars.storage import access, effective, variables
 from teamvars.storage.database import Transaction
@@ -89,22 +89,25 @@ class Variables(UseCases):
             if listed is not None:
                 return listed
 
+    @glances
     async def read(
-        self, caller: Caller, to: ToOwner, variable_id: str, *, at: str | None = None
+        self,
+        tx: Transaction,
+        caller: Caller,
+        to: ToOwner,
+        variable_id: str,
+        *,
+        at: str | None = None,
     ) -> OwnedVariable:
         """One variable; `at` as of a list. Refuses: a damaged value."""
         lookup, args = variables.getting(to.owner_id, variable_id)
-
-        async def body(tx: Transaction) -> OwnedVariable:
-            # Before the right: whoever loses that meanwhile is shown nothing written since.
-            row = await tx.look_up(lookup, *args)
-            granted = await self._readable(tx, caller, to, at)
-            shown = _shown(variables.stored(row), self._tools.sealer.data_key(granted.key))
-            if shown.value is None and not shown.sensitive:
-                raise Refusal(damaged_value(shown))
-            return OwnedVariable(granted.owner, shown)
-
-        return await self._database.query(body)
+        # Before the right: whoever loses that meanwhile is shown nothing written since.
+        row = await tx.look_up(lookup, *args)
+        granted = await self._readable(tx, caller, to, at)
+        shown = _shown(variables.stored(row), self._tools.sealer.data_key(granted.key))
+        if shown.value is None and not shown.sensitive:
+            raise Refusal(damaged_value(shown))
+        return OwnedVariable(granted.owner, shown)
 
     async def value_at(
         self, caller: Caller, to: ToOwner, variable_id: str, version_id: str

@@ -386,6 +386,4 @@ def to_stored(row: Row) -> StoredVariable:
 
 def _statements_of(owner_id: str) -> Statements:
     """Those of the workspace or set with that id."""
-    if prefix_of(owner_id) == PREFIX:
-        return OF_SETS
-    return OF_WORKSPACES
+    return OF_SETS if prefix_of(owner_id) == PREFIX else OF_WORKSPACES

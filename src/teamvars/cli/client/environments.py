@@ -30,7 +30,6 @@ class WorkspaceVariable(Variable, Protocol):
     @property
     def sensitive(self) -> bool:
         """Whether nobody can read it from the service."""
-        ...
 
 
 class _Keyed(Protocol):

@@ -139,9 +139,7 @@ def _environment(
         note(text)
     if _is_masked(found.place, giving):
         _mask(one.value for one in found.variables if one.sensitive and one.value is not None)
-    if made.tools:
-        return terraform.with_file(made.tools, command, made.values)
-    return made.values
+    return terraform.with_file(made.tools, command, made.values) if made.tools else made.values
 
 
 def _is_masked(here: Place | None, giving: Giving) -> bool:

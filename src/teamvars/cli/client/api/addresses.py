@@ -49,9 +49,7 @@ class Address(NamedTuple):
     def is_loopback(self) -> bool:
         """Whether it is on this host, whatever a resolver says."""
         ip = ip_of(self.host)
-        if isinstance(ip, IPv4Address):
-            return ip.is_loopback
-        return self.host in (_LOOPBACK, "::1")
+        return ip.is_loopback if isinstance(ip, IPv4Address) else self.host in (_LOOPBACK, "::1")
 
 
 def address(text: str, origin: str) -> Address:
