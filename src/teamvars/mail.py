@@ -5,7 +5,7 @@ import hashlib
 import html
 import re
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from email import policy
 from email.headerregistry import Address
@@ -210,8 +210,7 @@ class Mailer:
             raise _not_sent(error) from None
 
     async def _send(self, message: EmailMessage, recipient: str) -> None:
-        smtp = _connection(self._server)
-        try:
+        with closing(_connection(self._server)) as smtp:
             async with asyncio.timeout(SEND_SECONDS):
                 await smtp.connect()
                 sender = self._server.sender
@@ -219,8 +218,6 @@ class Mailer:
             # The message is the server's now: how the two part is no reason to send it again.
             with suppress(SMTPException, OSError):
                 await smtp.quit(timeout=QUIT_SECONDS)
-        finally:
-            smtp.close()
 
 
 def _connection(server: Server) -> SMTP:

@@ -40,27 +40,27 @@ def kept_of(kept: KeptValues, *ids: str) -> list[str]:
 def test_the_workspace_that_was_delivered_longest_ago_goes_first() -> None:
     kept, ids = KeptValues(ROOM), ("ws-1", "ws-2", "ws-3", "ws-4")
     for id_ in ids[:3]:
-        kept.keep(id_, having(), b"keys")
+        kept.keep_values(id_, having(), b"keys")
     assert kept_of(kept, "ws-1") == ["ws-1"]
-    kept.keep("ws-4", having(), b"keys")
+    kept.keep_values("ws-4", having(), b"keys")
     assert kept_of(kept, *ids) == ["ws-1", "ws-3", "ws-4"]
 
 
 def test_what_takes_more_than_there_is_room_for_is_not_kept_and_takes_nothing_from_others() -> None:
     kept = KeptValues(ROOM)
-    kept.keep("ws-1", having(), b"keys")
+    kept.keep_values("ws-1", having(), b"keys")
     for too_large in (having(value_bytes=ROOM), having(variables=6)):
-        kept.keep("ws-2", too_large, b"keys")
+        kept.keep_values("ws-2", too_large, b"keys")
         assert kept_of(kept, "ws-1", "ws-2") == ["ws-1"]
-    kept.keep("ws-1", having(value_bytes=ROOM), b"keys")  # in place of what it had
+    kept.keep_values("ws-1", having(value_bytes=ROOM), b"keys")  # in place of what it had
     assert kept_of(kept, "ws-1") == []
 
 
 def test_a_workspace_that_is_kept_again_takes_its_room_once() -> None:
     kept = KeptValues(ROOM)
     for _ in range(9):
-        kept.keep("ws-1", having(), b"keys")
-    kept.keep("ws-2", having(), b"keys")
+        kept.keep_values("ws-1", having(), b"keys")
+    kept.keep_values("ws-2", having(), b"keys")
     assert kept_of(kept, "ws-1", "ws-2") == ["ws-1", "ws-2"]
 
 

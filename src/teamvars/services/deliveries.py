@@ -127,27 +127,20 @@ class IssuedToken(Discreet, frozen=True):
     expires_in: int
 
 
-class KeptValues:
+class KeptValues(Recent[Holdings]):
     """What workspaces have, sealed, as it was when all of it was last handed out: one is delivered
     more often than it is changed. Whether that is what they still have is found out with the
     receipt: see `decisions.deliver`.
     """
 
-    def __init__(self, max_bytes: int) -> None:
-        self._kept: Recent[Holdings] = Recent(max_bytes)
-
-    def find(self, workspace_id: str) -> Holdings | None:
-        """What is kept of a workspace."""
-        return self._kept.find(workspace_id)
-
-    def keep(self, workspace_id: str, has: Holdings, keys: bytes) -> None:
+    def keep_values(self, workspace_id: str, has: Holdings, keys: bytes) -> None:
         """Keeps what a workspace has, in place of what it had. All its values have opened under
         these wrapped data keys: one that is sealed anew moves no head, and its former seal opens
         only as long as there is the key.
         """
         values = sum(stored.value_bytes for stored in has.variables)
         size = _VARIABLE_BYTES * (1 + len(has.variables)) + values
-        self._kept.keep(workspace_id, replace(has, keys=keys), size)
+        self.keep(workspace_id, replace(has, keys=keys), size)
 
 
 class Deliveries(UseCases):
@@ -352,7 +345,7 @@ class Deliveries(UseCases):
                 delivery = await asyncio.to_thread(_sealed, bundle, key, signer)
         if bundle.is_whole and bundle.has.keys is None:
             handed = bundle.handed
-            self._kept.keep(handed.workspace.id, bundle.has, handed.key.wrapped)
+            self._kept.keep_values(handed.workspace.id, bundle.has, handed.key.wrapped)
         JOBS.add(_DELIVERED)
         return delivery
 

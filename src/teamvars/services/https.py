@@ -6,7 +6,7 @@ import asyncio
 import ssl
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cache
 from typing import cast
 from urllib.parse import SplitResult, urlencode, urlsplit
@@ -177,11 +177,8 @@ async def _once(
 ) -> Answer:
     """What is answered on a connection for this alone."""
     place = _place(url)
-    line = await _opened(place, tls)
-    try:
+    with closing(await _opened(place, tls)) as line:
         return await line.ask(method, place, {"Connection": "close", **headers}, body)
-    finally:
-        line.close()
 
 
 def _place(url: str) -> SplitResult:

@@ -7,6 +7,7 @@ pinned beforehand, and says what it was asked for.
 import hashlib
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import msgspec
@@ -70,12 +71,9 @@ def handed(asked: Asked, place: Place) -> Handed:
     """
     pinned = pinned_keys(asked.pins)
     key = JobKey.generate()
-    connection = Connection(asked.service, asked.travel)
-    try:
+    with closing(Connection(asked.service, asked.travel)) as connection:
         token = _exchanged(connection, asked, place, key.thumbprint)
         delivery = _delivered(connection, asked, token, key)
-    finally:
-        connection.close()
     try:
         info, variables = received(delivery, key, pinned)
     except Malformed:
@@ -90,12 +88,9 @@ def handed(asked: Asked, place: Place) -> Handed:
 
 def names(asked: Asked, place: Place) -> Names:
     """What the job would be handed, and leaves no receipt. Fails where nothing is, as `handed`."""
-    connection = Connection(asked.service, asked.travel)
-    try:
+    with closing(Connection(asked.service, asked.travel)) as connection:
         token = _exchanged(connection, asked, place, JobKey.generate().thumbprint)
         found = _answered(connection, asked, token, None)
-    finally:
-        connection.close()
     try:
         variables = [msgspec.convert(one["attributes"], Named) for one in found]
     except (KeyError, TypeError, msgspec.ValidationError):

@@ -5,6 +5,7 @@ A token is bound where its audience names the job's key. Then it is of no use to
 
 import base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
@@ -232,12 +233,9 @@ def _asked(name: str, url: str, travel: Travel, request: Request) -> Any:
     parts = urlsplit(url)
     at = address(f"{parts.scheme}://{parts.netloc}", name)
     path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
-    connection = Connection(at, travel)
-    try:
+    with closing(Connection(at, travel)) as connection:
         # Another token does no harm: each is for this job's key, and good for a few minutes.
         reply = Sending(connection, request._replace(path=path), changes=False).answer()
-    finally:
-        connection.close()
     if not 200 <= reply.status < 300:
         raise Failure(f"{name} gives this job no token: it answered {reply.status}.")
     try:

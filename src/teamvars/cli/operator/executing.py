@@ -7,7 +7,7 @@ import click
 
 from teamvars.cli.exits import NOT_STARTED, Failure
 from teamvars.cli.operator.context import run
-from teamvars.cli.operator.host import load_settings
+from teamvars.cli.operator.host import both_names, load_settings
 from teamvars.cli.options import argument, option
 from teamvars.cli.starting import Starter, Values, become, command_argument, own_environment
 from teamvars.decisions.deliveries import HostDraft
@@ -64,9 +64,7 @@ def exec_(
 
 
 def _draft(place: str, reason: str, only: tuple[str, ...]) -> HostDraft:
-    organization, slash, name = place.partition("/")
-    if not (organization and slash and name):
-        raise Failure("Give the workspace as ORG/WORKSPACE.")
+    organization, name = both_names(place, "Give the workspace as ORG/WORKSPACE.")
     if not (len(reason.strip()) > 0 and len(reason) <= MAX_REASON_CHARACTERS and is_safe(reason)):
         raise Failure(f"--reason is a line of at most {MAX_REASON_CHARACTERS} characters.")
     return HostDraft(organization, name, reason, only)

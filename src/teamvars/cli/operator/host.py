@@ -76,6 +76,16 @@ def load_settings(**flags: object) -> Settings:
     return config
 
 
+def both_names(text: str, wrong: str) -> tuple[str, str]:
+    """The names of an organization and of what is in it. Fails with what is said on any other text
+    than ORG/NAME.
+    """
+    organization, _, name = text.partition("/")
+    if not (organization and name):
+        raise Misuse(wrong)
+    return organization, name
+
+
 def finish(work: Coroutine[Any, Any, T]) -> T:
     """Runs it to its end, as in `ending`."""
     with ending(), closing(work):  # which Ctrl-C may come before

@@ -7,6 +7,7 @@ from teamvars import wiring
 from teamvars.cli import asking
 from teamvars.cli.exits import ERROR, Misuse
 from teamvars.cli.operator.context import run, run_dated
+from teamvars.cli.operator.host import both_names
 from teamvars.cli.options import argument, command, flag, json_option, lifetime, option
 from teamvars.cli.output import Fields, Row, note, show, show_token
 from teamvars.domain.access import Caller
@@ -88,9 +89,7 @@ def _owner(user: str | None, team: str | None, organization: str | None) -> Owne
         raise Misuse("Give exactly one of --user, --team and --organization.")
     if team is None:
         return OwnerName(user=user, organization=organization)
-    organization, slash, name = team.partition("/")
-    if not (organization and slash and name):
-        raise Misuse("--team is ORG/TEAM.")
+    organization, name = both_names(team, "--team is ORG/TEAM.")
     return OwnerName(organization=organization, team=name)
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from teamvars.cli import output
-from teamvars.cli.exits import Failure, Misuse
+from teamvars.cli.exits import Failure
 from teamvars.cli.operator.context import run, run_dated
-from teamvars.cli.operator.host import load_settings
+from teamvars.cli.operator.host import both_names, load_settings
 from teamvars.cli.operator.tokens import cells_of, fields_of
 from teamvars.cli.options import argument, command, flag, json_option, option
 from teamvars.decisions.users import Disabled, Disabling
@@ -218,9 +218,7 @@ def access(place: str) -> None:
 
     A line for each way: a member of two teams with grants has two, and the higher one counts.
     """
-    organization, slash, name = place.partition("/")
-    if not (organization and slash and name):
-        raise Misuse("Give the workspace as ORG/WORKSPACE.")
+    organization, name = both_names(place, "Give the workspace as ORG/WORKSPACE.")
     found = run(lambda services, _: services.accounts.holders(organization, name))
     shown = {
         "workspace": f"{found.organization}/{found.workspace}",

@@ -6,6 +6,7 @@ Whatever is refused raises ApiError, which ends the command unless it is caught.
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -299,11 +300,8 @@ def _is_document(found: Any) -> bool:
 def release_of(service: Address, travel: Travel) -> str:
     """The release of a service. Fails where it cannot be reached, or is something else."""
     request = Request("GET", "/", {"Accept": "application/json"}, None)
-    connection = Connection(service, travel)
-    try:
+    with closing(Connection(service, travel)) as connection:
         reply = answer_once(connection, request)
-    finally:
-        connection.close()
     said = object_of(reply) or {}
     if reply.status != 200 or said.get("name") != "teamvars":
         raise Failure(f"What answers at {service} is not teamvars. Check the address.")
