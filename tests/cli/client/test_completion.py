@@ -12,7 +12,6 @@ from teamvars.cli.exits import Failure
 from teamvars.domain.federation import GITHUB
 from tests.cli.client.attacker import Attacker
 from tests.cli.client.conftest import Service
-from tests.cli.client.test_examples import bash
 from tests.cli.client.test_runners import PROVEN
 from tests.support import packages
 from tests.support.desk import Desk
@@ -53,7 +52,7 @@ words=(teamvars set show Of); CURRENT=4; _teamvars_completion
 
 def offered(desk: Desk, typed: str, behind: str = "") -> list[str]:
     """What bash offers for what is typed, before what stands behind that."""
-    done = bash(desk, ASK.format(line=shlex.quote(typed + behind), point=len(typed)))
+    done = desk.bash(ASK.format(line=shlex.quote(typed + behind), point=len(typed)))
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
@@ -136,7 +135,7 @@ def test_other_shells_show_words_with_what_they_stand_for_and_files_where_there_
     (completing.folder / "prod.tfvars").touch()
     script = completing.folder / "script"
     script.write_text(OTHER_SHELLS[shell])
-    done = bash(completing, f"{shell} {script}")
+    done = completing.bash(f"{shell} {script}")
     assert (done.returncode, done.stderr) == (0, "")
     command, key, file, category, shared = done.stdout.splitlines()
     assert re.split("[:\t]", command, maxsplit=1) == SHOWN

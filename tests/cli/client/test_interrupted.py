@@ -126,20 +126,21 @@ def test_a_service_that_has_gone_is_told_of_and_the_command_can_be_run_again(
     network.succeed("vars", "import", path, "--yes")
 
 
-@pytest.mark.parametrize("words", ["vars list", "vars export --format shell", "vars get KEY_1"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "vars list",
+        "vars export --format shell",
+        "vars get KEY_1",
+        "team list",
+        "workspace access -w none 2>&1",
+    ],
+)
 def test_a_pipe_that_is_closed_ends_a_command_in_silence(
     network: Desk, path: Path, words: str
 ) -> None:
     network.succeed("vars", "import", path, "--yes")
-    script = f"{SCRIPT} {words} | true; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(
-        ["/usr/bin/env", "bash", "-c", script],
-        cwd=network.folder,
-        env=network.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = network.bash(f"teamvars {words} | true; exit ${{PIPESTATUS[0]}}")
     assert (done.stderr, done.returncode) == ("", 141)
 
 

@@ -110,16 +110,8 @@ def test_a_sensitive_value_comes_from_the_caller_or_the_command_is_not_started(
     environment = seen(network, "--with", "own.env")
     assert (environment["SECRET"], environment["TF_VAR_pass"]) == ("from the file", "x")
     assert "OTHER" not in environment
-    script = f"SECRET=mine TF_VAR_pass=y {SCRIPT} run -- sh -c 'echo \"$SECRET $TF_VAR_pass\"'"
-    done = subprocess.run(
-        ["/bin/sh", "-c", script],
-        cwd=network.folder,
-        env=network.environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "mine y\n"
+    said = "SECRET=mine TF_VAR_pass=y teamvars run -- sh -c 'echo \"$SECRET $TF_VAR_pass\"'"
+    assert network.bash(said).stdout == "mine y\n"
 
 
 def test_names_that_run_something_else_are_taken_only_when_they_are_named(network: Desk) -> None:
@@ -187,15 +179,7 @@ def test_its_exit_code_is_the_commands(network: Desk) -> None:
     for command, code in {"./none": 127, "none": 127, "": 127, ".": 126, "./file": 126}.items():
         assert network.run("run", "--", command).code == code
     assert network.run("run", "-w", "nowhere", "--", "true").code == 125
-    shell = f"{SCRIPT} run -- sh -c 'kill -KILL $$'; echo $?"
-    told = subprocess.run(
-        ["/bin/sh", "-c", shell],
-        cwd=network.folder,
-        env=network.environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    told = network.bash("teamvars run -- sh -c 'kill -KILL $$'; echo $?")
     assert told.stdout == f"{128 + signal.SIGKILL}\n"
 
 

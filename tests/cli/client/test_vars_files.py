@@ -2,7 +2,6 @@
 
 import io
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import dotenv
 import pytest
 
 from tests.cli.client.test_vars import values
-from tests.support.commands import SCRIPT, Host
+from tests.support.commands import Host
 from tests.support.desk import Desk
 from tests.support.server import Server
 
@@ -169,15 +168,7 @@ def test_values_that_become_sensitive_are_not_shown(network: Desk) -> None:
 def test_what_is_exported_as_shell_is_evaluated_by_bash(network: Desk) -> None:
     network.succeed("vars", "set", "A=it's $(id) `id`\n", "B=\\")
     network.succeed("vars", "set", "region=eu", "--category", "tool")
-    script = f'eval "$({SCRIPT} vars export --format shell)"; printf "%s" "$A$B"'
-    done = subprocess.run(
-        ["/usr/bin/env", "bash", "-c", script],
-        cwd=network.folder,
-        env=network.environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = network.bash('eval "$(teamvars vars export --format shell)"; printf "%s" "$A$B"')
     assert done.stdout == "it's $(id) `id`\n\\"
     assert "1 of another category than env" in done.stderr
 
