@@ -8,7 +8,6 @@ from datetime import datetime
 import pytest
 
 from teamvars.domain.times import DAY, in_24_months, microseconds
-from teamvars.domain.tokens import MAX_LIVE_TOKENS
 from teamvars.security.tokens import is_token, new_token
 from tests.cli.conftest import ServedHost
 from tests.cli.store import execute
@@ -205,25 +204,6 @@ def test_help_is_no_error_and_an_unknown_command_is_one(host: Host) -> None:
     assert host.run("--version").out.startswith("teamvars ")
     assert host.run("tokens").code == 2
     assert host.run("token", "make").code == 2
-
-
-def test_an_owner_has_at_most_a_hundred_live_tokens(served_host: ServedHost) -> None:
-    owner = served_host.applied["users"]["root"]
-    hashed = "CAST('{}' AS {})"
-    type_ = "BYTEA" if "DATABASE_URL" in served_host.host.settings else "BLOB"
-    rows = ", ".join(
-        f"('at-many-{n}', {hashed.format(f'many-{n}', type_)}, '{owner}', 1)"
-        for n in range(MAX_LIVE_TOKENS)
-    )
-    execute(served_host.host, f"INSERT INTO tokens (id, hash, user_id, created_at) VALUES {rows}")
-    refused = served_host.host.run("token", "create", "--user", "root")
-    assert (refused.code, refused.out) == (7, "")
-    assert "100 live tokens" in refused.err
-    execute(served_host.host, "UPDATE tokens SET expires_at = 1 WHERE id = 'at-many-7'")
-    made = served_host.host.succeed("token", "create", "--user", "root", "--json").json["id"]
-    assert served_host.host.run("token", "create", "--user", "root").code == 7
-    served_host.host.succeed("token", "revoke", made)
-    execute(served_host.host, "DELETE FROM tokens WHERE id LIKE 'at-many-%'")
 
 
 def test_a_touched_row_hides_no_other_token_and_is_named(served_host: ServedHost) -> None:
