@@ -1,7 +1,6 @@
 """What commands print: JSON on demand, and not a word where nobody reads any more."""
 
 import re
-import subprocess
 from typing import Any
 
 import apsw
@@ -9,7 +8,7 @@ import pytest
 
 from teamvars.cli.output import aligned
 from tests.cli.conftest import ServedHost
-from tests.support.commands import SCRIPT, Host, full, unread
+from tests.support.commands import Host, full, unread
 from tests.support.engines import HOST_ON_SQLITE
 from tests.support.patience import HANGS
 
@@ -18,15 +17,7 @@ from tests.support.patience import HANGS
 def test_a_pipe_that_is_closed_ends_a_command_in_silence(
     served_host: ServedHost, words: str
 ) -> None:
-    command = f"{SCRIPT} {words} | true; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(
-        ["/usr/bin/env", "bash", "-c", command],
-        cwd=served_host.host.folder,
-        env=served_host.host.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = served_host.host.bash(f"teamvars {words} | true; exit ${{PIPESTATUS[0]}}")
     assert re.fullmatch(r"(Store: .*\n)?", done.stderr)
     assert done.returncode == 141  # as of a program that SIGPIPE ends
 

@@ -89,6 +89,19 @@ class Host:
             err.seek(0)
             return Done(code, "", err.read())
 
+    def bash(self, line: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        """Runs a line of a shell, in which `teamvars` is the installed script."""
+        path = f"{Path(SCRIPT).parent}:{os.environ['PATH']}"
+        return subprocess.run(
+            ["/usr/bin/env", "bash", "-c", line],
+            cwd=self.folder,
+            env={**self.environment, "PATH": path},
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
     def start(self, *words: object, out: IO[str], err: IO[str]) -> Started:
         """Starts a command and returns at once; it is the leader of its own group."""
         with Path(os.devnull).open() as nothing:

@@ -5,7 +5,6 @@ import pty
 import re
 import select
 import signal
-import subprocess
 import termios
 import time
 from collections.abc import Callable
@@ -45,19 +44,6 @@ class Desk(Host):
         """The same in another folder, which is made."""
         folder.mkdir(parents=True, exist_ok=True)
         return Desk(folder, self.settings, self.home)
-
-    def bash(self, line: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        """Runs a line of a shell, in which `teamvars` is the installed script."""
-        path = f"{Path(SCRIPT).parent}:{os.environ['PATH']}"
-        return subprocess.run(
-            ["/usr/bin/env", "bash", "-c", line],
-            cwd=self.folder,
-            env={**self.environment, "PATH": path},
-            input=given,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
 
     def terminal(self, *words: object) -> "Terminal":
         """Starts a command on a terminal."""
