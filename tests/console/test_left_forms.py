@@ -176,6 +176,42 @@ async def test_what_nobody_has_answered_of_a_dialog_that_was_left_is_not_said_to
     await page.get_by_text("No answer came to what you sent before you went on").wait_for()
 
 
+async def test_nobody_is_asked_about_what_is_saved_by_then(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant)
+    page, question = visitor.page, visitor.page.get_by_role("dialog", name="Leave what you typed?")
+
+    async def asks(leaving: Awaitable[object]) -> None:
+        await leaving
+        await question.wait_for()
+
+    form = await visitor.add("LEVEL", "info")
+    await form.get_by_label("env").check()
+    adds, escape = form.get_by_role("button", name="Add variable"), page.keyboard.press("Escape")
+    await send_and_leave(page, "**/vars", adds, asks(escape))
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await page.get_by_text("LEVEL is added.").wait_for()
+    await expect(page.get_by_role("heading", level=1)).to_be_focused()
+
+    await page.evaluate(PASTE, "LEVEL=debug\nDEBUG=1\n")
+    await visitor.button("Preview").click()
+    await visitor.button("Apply 2 changes").wait_for()
+    applies, escape = visitor.button("Apply 2 changes"), page.keyboard.press("Escape")
+    await send_and_leave(page, "**/actions/apply", applies, asks(escape))
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await visitor.row("LEVEL").get_by_text("debug").wait_for()
+
+    form = await visitor.edit("LEVEL")
+    await form.get_by_label("Value").fill("error")
+    saves, access = form.get_by_role("button", name="Save"), page.get_by_role("link", name="Access")
+    await send_and_leave(page, "**/vars/*", saves, asks(access.first.click()))
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await (
+        visitor.row("LEVEL").get_by_text("error").wait_for()
+    )  # it is what came of it that they see
+    assert (await sqlite_site.stored(tenant))["LEVEL"]["value"] == "error"
+
+
 async def test_what_was_only_looked_for_in_a_dialog_that_was_left_fails_in_silence(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

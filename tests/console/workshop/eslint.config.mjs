@@ -2,9 +2,9 @@ import js from "@eslint/js";
 
 /** What the modules find in a browser. */
 const BROWSER = ["Blob", "AbortController", "AbortSignal", "addEventListener", "clearInterval", "clearTimeout", "crypto",
-  "CSS", "document", "DOMException", "Event", "fetch", "getSelection", "history", "innerHeight", "location", "navigator",
-  "Node", "performance", "queueMicrotask", "scrollTo", "scrollY", "sessionStorage", "setInterval", "setTimeout", "URL",
-  "URLSearchParams", "window"];
+  "CSS", "document", "DOMException", "Event", "fetch", "getSelection", "history", "innerHeight", "location",
+  "MutationObserver", "navigator", "Node", "performance", "queueMicrotask", "scrollTo", "scrollY", "sessionStorage", "setInterval", "setTimeout",
+  "URL", "URLSearchParams", "window"];
 
 export default [
   js.configs.recommended,

@@ -28,7 +28,7 @@ function carry() {
 }
 
 /**
- * Shows what `content(close)` returns until `close` is called, and gives the focus back then.
+ * Shows what `content(close)` returns until `close` is called, which it returns, and gives the focus back then.
  * `onclose` is called however it ends, and `text` is read out with the title.
  * @param {Child} title
  * @param {(close: () => void) => Child} content
@@ -46,7 +46,7 @@ export function show(title, content, { wide = false, text, onclose } = {}) {
     carry();
     dialog.remove();
     settleAll();
-    (before?.isConnected ? before : document.querySelector("h1"))?.focus();
+    (before?.checkVisibility() ? before : document.querySelector("h1"))?.focus();
     onclose?.();
   };
   const leave = async () => {
@@ -71,6 +71,7 @@ export function show(title, content, { wide = false, text, onclose } = {}) {
   settleAll();
   const [first = heading] = ["[autofocus]", "textarea, input:not([type=radio])"].flatMap((one) => [...within(dialog, one)]);
   first.focus();
+  return close;
 }
 
 /**
@@ -82,14 +83,14 @@ export function headed(element) {
 }
 
 /**
- * Asks, and says whether the answer was yes; `more` is what to read before.
+ * Asks, and says whether the answer was yes; `more` is what to read before. Nobody is asked any more once `over` is aborted.
  * @param {Child} title
  * @param {Child} text
  * @param {string} yes
- * @param {{kind?: string, no?: string, more?: Child}} how
+ * @param {{kind?: string, no?: string, more?: Child, over?: AbortSignal}} how
  * @returns {Promise<boolean>}
  */
-export function ask(title, text, yes, { kind = "primary", no = "Cancel", more = null } = {}) {
+export function ask(title, text, yes, { kind = "primary", no = "Cancel", more = null, over } = {}) {
   return new Promise((resolve) => {
     let said = false;
     const told = h("p", {}, text);
@@ -99,19 +100,27 @@ export function ask(title, text, yes, { kind = "primary", no = "Cancel", more = 
         close();
       }, { kind }),
       button(no, close))];
-    show(title, content, { wide: more !== null, text: told, onclose: () => resolve(said) });
+    const close = show(title, content, { wide: more !== null, text: told, onclose: () => resolve(said) });
+    over?.addEventListener("abort", close);
   });
 }
 
 /**
- * Whether what is typed there may be lost: nothing is, or somebody says so.
+ * Whether what is typed there may be lost: nothing is, or somebody says so. Who is asked as it is saved stays, to see that.
  * @param {Element} element
  */
 export async function mayLose(element) {
   if (!holdsTyped(element)) return true;
   const isSent = element.matches("[data-sent]") || element.querySelector("[data-sent]");
   const text = isSent ? "It was sent, and may be saved all the same." : "It has not been saved.";
-  return ask("Leave what you typed?", text, "Leave it", { kind: "danger", no: "Stay" });
+  const over = new AbortController();
+  const watching = new MutationObserver(() => {
+    if (!element.isConnected || !holdsTyped(element)) over.abort();
+  });
+  watching.observe(part("main"), { attributeFilter: ["data-typed"], childList: true, subtree: true });
+  const may = await ask("Leave what you typed?", text, "Leave it", { kind: "danger", no: "Stay", over: over.signal });
+  watching.disconnect();
+  return may;
 }
 
 /** Hides all of them, with what they hold, until `bringBack`. */
