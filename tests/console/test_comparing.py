@@ -6,6 +6,7 @@ import re
 from playwright.async_api import Locator, Route, expect
 
 from tests.console.accessibility import Inspection
+from tests.console.test_imports import PASTE
 from tests.console.test_variable_sets import EVERYWHERE, NOTHING_SETTLES, make_set, put
 from tests.console.visitors import Crowd, Site, Visitor, held, on_each_engine
 from tests.support.tenant import Tenant, items_document, variable_document
@@ -277,6 +278,28 @@ async def test_what_nobody_sees_of_two_values_is_said_and_whose_each_is(
     cells = group(visitor, "Different").locator("td")
     said = await cells.evaluate_all(BEFORE)
     assert said == ['"network: "', '"payments: "', "none"]
+
+
+async def test_long_values_are_seen_where_they_differ(sqlite_site: Site, crowd: Crowd) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    same = "same " * 100
+    await site.make(tenant, "HOSTS", f"{same}here{same}")
+    await site.make(tenant, "HOSTS", f"{same}there", "payments")
+    await site.make(tenant, "LINES", "a\n  b")
+    await site.make(tenant, "LINES", "a\r\nb", "payments")
+    visitor = await crowd.member(site, tenant)
+    await compared(visitor)
+    cells = group(visitor, "Different").get_by_role("row", name="HOSTS").locator("td code")
+    await expect(cells).to_have_text([re.compile("^…same .* here"), re.compile("^….* there$")])
+    blanks = group(visitor, "Different").get_by_role("row", name="LINES").locator("td")
+    told = "a b2 linesdiffers in blanks or line ends"
+    await expect(blanks).to_have_text([told, told, ""])
+
+    await visitor.open()
+    await visitor.page.evaluate(PASTE, f"HOSTS={same.strip()}\nOTHER=x\n")
+    await visitor.button("Preview").click()
+    values = visitor.page.get_by_role("dialog").get_by_role("row", name="HOSTS").locator("code")
+    await expect(values).to_have_text([re.compile("here"), re.compile("^…[same ]+$")])
 
 
 async def test_all_of_many_are_chosen_also_those_that_have_no_row_yet(

@@ -196,7 +196,7 @@ class Comparison {
     const { key, category } = anyOf(pair);
     return h("tr", {},
       h("th", { scope: "row" }, this.#boxOf(pair), name(key), h("span", { class: "description" }, category)),
-      SIDES.map((side) => h("td", { "data-label": this.#called(side) }, pair[side] && little(pair[side]))),
+      SIDES.map((side) => h("td", { "data-label": this.#called(side) }, pair[side] && little(pair[side], pair[OTHER[side]]?.value))),
       h("td", { "data-label": ALSO }, listed(differences(pair).filter((one) => one !== "value"))));
   }
 

@@ -2,6 +2,8 @@
 
 /** So many characters of a value are worth their place where there is room for a line. */
 const LITTLE = 200;
+/** So many of them lead to where two values differ. */
+const LEAD = 20;
 /** Whoever has waited so long for what a button does is shown that it goes on. */
 const SOON_MS = 200;
 const SVG = "http://www.w3.org/2000/svg";
@@ -244,17 +246,43 @@ export function announce(text) {
 }
 
 /**
- * A value in the room of a line, as the list, previews and comparisons have it; what nobody sees of it is said.
+ * A value in the room of a line, as the list, previews and comparisons have it; what nobody sees of it is said. Beside an `other`
+ * one it is seen where the two differ.
  * @param {{value: string | null, sensitive: boolean}} variable
+ * @param {string | null} [other]
  * @returns {Child}
  */
-export function little({ value, sensitive }) {
+export function little({ value, sensitive }, other = null) {
   if (sensitive || value === null) return h("span", { class: "write-only" }, icon("lock"), "write-only");
   if (value === "") return h("span", { class: "hint" }, "empty");
-  const cut = beginning(value, LITTLE).replace(/\s*\n\s*/g, " ");
+  const beside = other ?? value;
+  const from = beside === value ? 0 : differAt(value, beside);
+  const piece = pieceOf(value, from);
   const lines = value.split("\n").length;
-  const told = [...(lines > 1 ? [`${lines.toLocaleString("en")} lines`] : []), ...edgesOf(value)];
-  return [h("code", {}, name(value.length > LITTLE ? `${cut}…` : cut)), told.map((one) => h("span", { class: "badge" }, one))];
+  const told = [...(lines > 1 ? [`${lines.toLocaleString("en")} lines`] : []), ...edgesOf(value),
+    ...(beside !== value && pieceOf(beside, from) === piece ? ["differs in blanks or line ends"] : [])];
+  return [h("code", {}, name(piece)), told.map((one) => h("span", { class: "badge" }, one))];
+}
+
+/**
+ * From where on two values are shown, so that one sees them differ.
+ * @param {string} value
+ * @param {string} other
+ */
+function differAt(value, other) {
+  let at = 0;
+  while (at < value.length && value[at] === other[at]) at += 1;
+  return at < LITTLE - LEAD ? 0 : at - LEAD;
+}
+
+/**
+ * @param {string} value
+ * @param {number} from
+ */
+function pieceOf(value, from) {
+  const rest = value.slice(from).replace(/^\p{Cs}/u, "");
+  const piece = beginning(rest, LITTLE).replace(/\s*\n\s*|[ \t]+/g, " ");
+  return `${from ? "…" : ""}${piece}${rest.length > LITTLE ? "…" : ""}`;
 }
 
 /**

@@ -307,11 +307,11 @@ class Preview {
     const before = this.file.list.get(result.id ?? "");
     if (before?.sensitive) return little(before);
     const value = h("span", {});
-    const show = () => value.replaceChildren(...nodes(little({ ...item, sensitive: this.file.isSensitive(item) })));
+    const show = () => value.replaceChildren(...nodes(little({ ...item, sensitive: this.file.isSensitive(item) }, before?.value)));
     show();
     if (result.outcome !== "created") {
       const isOther = before && before.value !== item.value;
-      return [isOther && h("span", { class: "before" }, little(before)), value];
+      return [isOther && h("span", { class: "before" }, little(before, item.value)), value];
     }
     const box = h("input", { type: "checkbox", onchange: ({ target }) => {
       this.file.say(item, target.checked);
