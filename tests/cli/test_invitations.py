@@ -40,7 +40,8 @@ def pending(host: Host) -> dict[str, dict[str, str]]:
 def test_applying_a_file_invites_nobody_unless_it_is_said(host: Host) -> None:
     assert "invitations#" not in host.succeed("directory", "apply", "directory.yaml").out
     assert pending(host)["bob@example.com"]["delivery"] is None
-    first = host.succeed("directory", "apply", "directory.yaml", "--invite")
+    first = host.succeed("directory", "apply", "directory.yaml", "--prune", "--invite")
+    assert first.err.count("Store: ") == 1
     assert LINK.fullmatch(first.out.strip())
     assert "bob@example.com to acme" in first.err
     again = host.succeed("directory", "apply", "directory.yaml", "--invite", "--json")

@@ -273,10 +273,27 @@ def test_an_approved_job_is_handed_values_and_leaves_a_receipt(
     unused = owner.succeed("deliveries", "list", "-w", "network", "--unused").out
     assert unused.split() == ["network", "NEW", "env", "never"]
     assert owner.succeed("deliveries", "list", "--runner", "ci").out.count("network") == 1
-    assert owner.succeed("deliveries", "list", "--runner", "none").out == ""
     federation.host.succeed("approvals", "revoke", made["id"])
     assert job.run("run", "--", "true").code == 125
     assert "revoked since: rotate API_KEY" in owner.succeed("deliveries", "list").out
+
+
+def test_a_runner_that_is_not_there_is_told_apart_from_one_that_was_handed_nothing(
+    owner: Desk, federation: Federation, github: Handing, tmp_path: Path
+) -> None:
+    words = ("--issuer", GITHUB, *PROVEN, "-w", "network", "--json")
+    made = owner.succeed("runner", "create", "ci", *words).json
+    assert "Nothing was delivered." in owner.succeed("deliveries", "list", "--runner", "CI").err
+    for more in ((), ("-w", "network")):
+        unknown = owner.run("deliveries", "list", "--runner", "typo", *more)
+        assert (unknown.code, unknown.out) == (5, "")
+        assert "You see no runner typo." in unknown.err
+    federation.approve(made)
+    job_of(owner, federation, tmp_path).succeed("run", "--", "true")
+    owner.succeed("runner", "delete", "ci", "--yes")
+    (gone,) = owner.succeed("deliveries", "list", "--runner", made["id"], "--json").json
+    assert gone["runner-status"] == "deleted"
+    assert owner.run("deliveries", "list", "--runner", "ci").code == 5
 
 
 @on_each_engine

@@ -329,6 +329,17 @@ def set_named(api: Api, word: str) -> Resource:
     return by_name_or_id(word, sets_of(api), unknown)
 
 
+def runners_of(api: Api) -> list[Resource]:
+    """The runners that the caller sees."""
+    return api.listed(at("organizations", api.organization, "runners"))
+
+
+def runner_named(api: Api, word: str) -> Resource:
+    """A runner by its name or id."""
+    unknown = f"You see no runner {word}. Those you see: teamvars runner list"
+    return by_name_or_id(word, runners_of(api), unknown)
+
+
 def gotten(api: Api, workspace: Owner) -> list[Resource]:
     """What a workspace gets, each with where it is from and what it overrides."""
     data = api.get(workspace.path("effective-vars")).document["data"]

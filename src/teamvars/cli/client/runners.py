@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from teamvars.cli import asking, named
-from teamvars.cli.client.api import Api, Resource, accounts, at, by_name_or_id, told
+from teamvars.cli.client.api import Api, Resource, accounts, at, told
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.targets import Where, located
+from teamvars.cli.client.contents import runner_named, runners_of
 from teamvars.cli.client.options import (
     connected,
     ending_after,
@@ -86,7 +87,7 @@ def list_(api: Api) -> None:
 
     Example: teamvars runner list
     """
-    found = [told(one, _SHOWN) for one in api.listed(_path(api))]
+    found = [told(one, _SHOWN) for one in runners_of(api)]
     rows = (
         (one["name"], one["id"], one["status"], f"version {one['version']}", one["expires"])
         for one in found
@@ -103,7 +104,7 @@ def show_(api: Api, runner: str) -> None:
 
     Example: teamvars runner show laptop
     """
-    _tell(_runner(api, runner))
+    _tell(runner_named(api, runner))
 
 
 def _drafted(new: bool) -> Decorator:
@@ -163,7 +164,8 @@ def create(api: Api, name: str, said: Mapping[str, Any]) -> None:
     Example: teamvars runner create laptop --public-key KEY --workspace network --expires 30d
     """
     document = _document(api, said, {"name": name})
-    made: Resource = api.post(_path(api), {"data": document}).document["data"]
+    path = at("organizations", api.organization, _TYPE)
+    made: Resource = api.post(path, {"data": document}).document["data"]
     _tell(made)
     _say_next(made)
 
@@ -183,7 +185,7 @@ def update(api: Api, runner: str, name: str | None, said: Mapping[str, Any]) -> 
     Example: teamvars runner update laptop --expires 60d
     """
     require_said({"name": name})
-    id_ = _runner(api, runner)["id"]
+    id_ = runner_named(api, runner)["id"]
     document = _document(api, said, {"name": name} if name else {})
     made = api.patch(at(_TYPE, id_), {"data": {"id": id_, **document}}).document["data"]
     _tell(made)
@@ -241,24 +243,13 @@ def revoke(api: Api, runner: str, yes: bool) -> None:
     )
 
 
-def _path(api: Api) -> str:
-    return at("organizations", api.organization, _TYPE)
-
-
 def _agreed(api: Api, word: str, question: str, *, yes: bool) -> tuple[Resource, str]:
     """The runner of which something is to be done, once whoever is asked agrees, and its name."""
-    found = _runner(api, word)
+    found = runner_named(api, word)
     name = found["attributes"]["name"]
     api.announce(f"Runner {name}")
     asking.confirm(question.format(name), yes=yes)
     return found, name
-
-
-def _runner(api: Api, word: str) -> Resource:
-    """The runner with that name or id."""
-    seen = "Those you see: teamvars runner list"
-    unknown = f"There is no runner {word}, or you may not see it. {seen}"
-    return by_name_or_id(word, api.listed(_path(api)), unknown)
 
 
 def _document(api: Api, said: Mapping[str, Any], more: Mapping[str, Any]) -> Resource:

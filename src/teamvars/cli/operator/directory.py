@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from teamvars import wiring
@@ -39,16 +40,22 @@ _MOST_ON_A_LINE = 10
 def apply(file: Path, dry_run: bool, prune: bool, delete_variables: bool, invite: bool) -> None:
     """Apply a directory file, in one transaction."""
     directory = read(file)
-    if prune and not dry_run:
-        look = Options(dry_run=True, prune=True, delete_variables=delete_variables)
-        _announce(_apply(directory, look))
-    applied = _apply(directory, Options(dry_run, prune, delete_variables))
-    invited: list[Issued] | None = [] if invite and not dry_run else None
-    try:
-        if invited is not None:
-            _invite(directory, invited)
-    finally:  # links are shown once, and so also where the store has gone away since
-        _show(applied, invited, dry_run=dry_run)
+    how = Options(dry_run, prune, delete_variables)
+
+    async def work(services: wiring.Services, caller: Caller) -> Applied:
+        if prune and not dry_run:
+            look = msgspec.structs.replace(how, dry_run=True)
+            _announce(await services.directory.apply(caller, directory, look))
+        applied = await services.directory.apply(caller, directory, how)
+        invited: list[Issued] | None = [] if invite and not dry_run else None
+        try:
+            if invited is not None:
+                await _invite(services, caller, directory, invited)
+        finally:  # links are shown once, and so also where the store has gone away since
+            _show(applied, invited, dry_run=dry_run)
+        return applied
+
+    applied = run(work)
     for name in applied.disabled:
         note(
             f"User {name} is disabled, and stays disabled. To change that: teamvars user enable "
@@ -84,22 +91,16 @@ def _announce(foreseen: Applied) -> None:
         note(told)
 
 
-def _apply(directory: Directory, options: Options) -> Applied:
-    return run(lambda services, caller: services.directory.apply(caller, directory, options))
-
-
-def _invite(directory: Directory, invited: list[Issued]) -> None:
+async def _invite(
+    services: wiring.Services, caller: Caller, directory: Directory, invited: list[Issued]
+) -> None:
     """After the file is applied: what is interrupted is made up for by the next time. Whoever is
     invited by then is among the `invited` all the same.
     """
-
-    async def work(services: wiring.Services, caller: Caller) -> None:
-        invite = services.operator_invitations.invite_missing
-        with afterwards("The file is applied. The same command invites whoever has no link yet."):
-            for organization in directory.organizations:
-                await invite(caller, organization.name, invited.append)
-
-    run(work)
+    invite = services.operator_invitations.invite_missing
+    with afterwards("The file is applied. The same command invites whoever has no link yet."):
+        for organization in directory.organizations:
+            await invite(caller, organization.name, invited.append)
 
 
 def _show(applied: Applied, invited: Sequence[Issued] | None, *, dry_run: bool) -> None:
