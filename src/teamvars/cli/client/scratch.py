@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -35,7 +35,7 @@ class Scratch:
             )
 
     def __enter__(self) -> Self:
-        with ExitStack() as made:
+        with _making(), ExitStack() as made:
             made.enter_context(clearing_up())
             folder = tempfile.TemporaryDirectory(
                 prefix="teamvars-", dir=self._parent, ignore_cleanup_errors=True
@@ -53,8 +53,9 @@ class Scratch:
         Editors end a file with a newline: where the text had none at its end, one does not count.
         """
         path = self._folder / self._name
-        path.touch(mode=0o600)
-        path.write_bytes(text.encode())
+        with _making():
+            path.touch(mode=0o600)
+            path.write_bytes(text.encode())
         words = _editor()
         # Ctrl-C is the editor's while it runs.
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -72,6 +73,15 @@ class Scratch:
         except (OSError, UnicodeDecodeError):
             raise Failure("The file is gone, or not UTF-8; it was not sent.", ERROR) from None
         return edited if text.endswith("\n") else edited.removesuffix("\n")
+
+
+@contextmanager
+def _making() -> Iterator[None]:
+    """In a `with` that makes the file. Ends the command where that fails, as in a full memory."""
+    try:
+        yield
+    except OSError as error:
+        raise Failure(f"There is no file to edit: {error.strerror}.") from None
 
 
 def _editor() -> list[str]:

@@ -85,14 +85,19 @@ def _in_memory(text: str) -> int:
     """The number of a file with that text, which nobody changes any more. What this process turns
     into inherits it.
     """
-    made = _made_in_memory()
-    with os.fdopen(made, "wb") as file:
-        file.write(text.encode())
-        file.flush()
-        os.fchmod(made, _READ_ONLY)
-        fcntl.fcntl(made, _ADD_SEALS, _SEALS)
-        os.lseek(made, 0, os.SEEK_SET)
-        return fcntl.fcntl(made, fcntl.F_DUPFD, _LEAST)  # which is inherited
+    try:
+        made = _made_in_memory()
+        with os.fdopen(made, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fchmod(made, _READ_ONLY)
+            fcntl.fcntl(made, _ADD_SEALS, _SEALS)
+            os.lseek(made, 0, os.SEEK_SET)
+            return fcntl.fcntl(made, fcntl.F_DUPFD, _LEAST)  # which is inherited
+    except OSError as error:
+        raise Failure(
+            f"There is no file in memory for terraform: {error.strerror}. Give --tf-var."
+        ) from None
 
 
 def _made_in_memory() -> int:
