@@ -281,7 +281,7 @@ class Settings(BaseSettings):
     @field_validator("smtp_url")
     @classmethod
     def _url_of_mail(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is not None and not _is_smtp_url(value.get_secret_value()):
+        if value and not _is_smtp_url(value.get_secret_value()):  # an empty one: no mail
             raise ValueError(
                 "must be smtp://user:password@host:port or smtps://…, "
                 "with special characters of a name or password written as %XX"
@@ -312,7 +312,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _whole_mail(self) -> "Settings":
-        if self.smtp_url is not None and (self.mail_from is None or self.public_url is None):
+        if self.smtp_url and (self.mail_from is None or self.public_url is None):
             raise ValueError("smtp_url needs mail_from and public_url")
         return self
 
@@ -377,9 +377,7 @@ class Settings(BaseSettings):
     @property
     def mail_host(self) -> str | None:
         """The host that mail goes to, without the rest of its URL; None where none is set up."""
-        return (
-            None if self.smtp_url is None else urlsplit(self.smtp_url.get_secret_value()).hostname
-        )
+        return urlsplit(self.smtp_url.get_secret_value()).hostname if self.smtp_url else None
 
     @property
     def own_url(self) -> str:
@@ -422,7 +420,9 @@ def load(**flags: Any) -> Settings:
             f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
             for fault in error.errors()
         )
-        raise SettingsError("Wrong settings: " + "; ".join(faults)) from None
+        # What is wrong with several together has the name of none.
+        told = "; ".join(fault.removeprefix(": ") for fault in faults)
+        raise SettingsError(f"Wrong settings: {told}") from None
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{CONFIG_FILE} is not TOML: {error}") from None
     except (OSError, UnicodeDecodeError):

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -34,6 +35,7 @@ class Dev:
     err: Path
     url: str
     temporary: Path
+    metrics: int
 
     @property
     def shell_lines(self) -> str:
@@ -60,7 +62,15 @@ def started(folder: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> Ite
     monkeypatch.setenv("TMPDIR", str(temporary))
     real = 'data_dir = "real"\nkeyring_wrap = "command:/bin/false"\nworkers = 2\n'
     (folder / "teamvars.toml").write_text(real)
-    host = Host(folder, {"DATABASE_URL": "postgresql://127.0.0.1:1/real", "HOST": "0.0.0.0"})  # noqa: S104
+    host = Host(folder).having(
+        database_url="postgresql://127.0.0.1:1/real",
+        database_pooler="transaction",
+        host="0.0.0.0",  # noqa: S104
+        smtp_url="smtp://127.0.0.1:1",
+        mail_from="real@example.com",
+        public_url="https://real.example.com",
+        metrics_listen=f"127.0.0.1:{(metrics := free_port())}",
+    )
     port = free_port()
     out, err = folder / "out", folder / "err"
     with out.open("w") as to_out, err.open("w") as to_err:
@@ -70,7 +80,7 @@ def started(folder: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> Ite
         assert process.poll() is None, err.read_text()
         assert time.monotonic() < deadline, err.read_text()
         time.sleep(0.02)
-    yield Dev(process, out, err, f"http://127.0.0.1:{port}", temporary)
+    yield Dev(process, out, err, f"http://127.0.0.1:{port}", temporary, metrics)
     end_group(process)
 
 
@@ -128,6 +138,15 @@ def test_the_first_line_leads_to_the_console(dev: Dev) -> None:
     first = dev.out.read_text().strip().partition("\n")[0]
     (address,) = re.findall(r"http\S+", first)
     assert httpx.get(address, timeout=HANGS).headers["Content-Type"].startswith("text/html")
+
+
+def test_dev_sends_nobody_mail_and_has_no_metrics_beside_a_real_server(dev: Dev) -> None:
+    (alice,) = re.findall(r" TOKEN=(\S+)", dev.out.read_text())
+    with httpx.Client(headers={"Authorization": f"Bearer {alice}"}, timeout=HANGS) as client:
+        path = f"{dev.url}/api/v2/organizations/acme/organization-memberships?q=ivan@example.com"
+        (ivan,) = client.get(path).json()["data"]
+    assert ivan["attributes"]["invitation"]["delivery"] == "none"
+    socket.create_server(("127.0.0.1", dev.metrics)).close()
 
 
 def test_alice_signs_in_without_a_password(dev: Dev) -> None:

@@ -26,6 +26,7 @@ from teamvars.cli.operator.serve import claimed_address, listen
 from teamvars.cli.options import command, flag, option
 from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller
+from teamvars.domain.diagnosis import Pooler
 from teamvars.domain.directory import Applied
 from teamvars.domain.memberships import InvitationDraft
 from teamvars.domain.runners import RunnerDraft
@@ -166,12 +167,14 @@ def dev(port: int, tls: bool) -> None:
         authority = _write_certificates(Path(folder)) if tls else None
         url = f"https://localhost:{port}" if tls else f"http://127.0.0.1:{port}"
         accounts = Accounts(_PEOPLE)
-        # Flags win over the environment, so that a real store is never touched.
+        # Flags win over the environment, so that a real store is never touched, nobody is sent
+        # mail, and no real server's metrics give way to these.
         config = load_settings(
             data_dir=Path(folder),
             database_url=f"sqlite:///{folder}/teamvars.db",
             keyring=Path(folder) / "keyring.json",
             keyring_wrap="",
+            database_pooler=Pooler.NONE,
             host="127.0.0.1",
             port=port,
             workers=1,
@@ -179,6 +182,8 @@ def dev(port: int, tls: bool) -> None:
             tls_key=authority and authority.with_name(_KEY),
             public_url=url,
             issuers="",
+            smtp_url="",
+            metrics_listen="off",
             providers=json.dumps({"sample": _company(accounts.url)}),
             dialect=DialectName.TERRAFORM if tls else None,
         )
