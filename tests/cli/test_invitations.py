@@ -37,6 +37,14 @@ def pending(host: Host) -> dict[str, dict[str, str]]:
     return {one["email"]: one for one in listed if one["email"]}
 
 
+def test_a_list_of_nothing_says_so(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    host.succeed("init")
+    for words in (("invite", "list"), ("token", "list")):
+        done = host.succeed(*words)
+        assert (done.out, done.said != "") == ("", True)
+
+
 def test_applying_a_file_invites_nobody_unless_it_is_said(host: Host) -> None:
     assert "invitations#" not in host.succeed("directory", "apply", "directory.yaml").out
     assert pending(host)["bob@example.com"]["delivery"] is None

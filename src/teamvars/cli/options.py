@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -13,6 +13,8 @@ from teamvars.cli.exits import Misuse
 Function = Callable[..., None]
 """What a command runs; its options are named arguments."""
 Decorator = Callable[[Function], Function]
+
+T = TypeVar("T")
 
 _JSON = "teamvars.json"
 UNSET = "Is a variable of your shell not set?"
@@ -112,13 +114,11 @@ class OneOf(click.Choice[Any]):
         return str(getattr(choice, "value", choice))
 
 
-def lifetime(expires: str | None, otherwise: int | None) -> int | None:
-    """In µs; None for what never expires."""
-    if expires is None:
+def lifetime(said: str | None, otherwise: T, of: str = "--expires") -> int | T:
+    """What the option says, in µs."""
+    if said is None:
         return otherwise
-    if expires == "never":
-        return None
-    found = _DURATION.fullmatch(expires)
+    found = _DURATION.fullmatch(said)
     if found is None or int(found[1]) == 0:
-        raise Misuse("--expires is never or a duration above zero such as 90d, 12h, 30m or 45s.")
+        raise Misuse(f"{of} is a duration above zero such as 90d, 12h, 30m or 45s.")
     return int(found[1]) * _SECONDS[found[2]] * 1_000_000

@@ -180,7 +180,8 @@ def test_every_fault_of_a_runner_is_told(owner: Desk) -> None:
     assert "repository_id" in refused.err
     late = ("--expires", "999999999d")
     for words in (("--condition", "ref"), ("--expires", "never"), ("--max-ttl", "never"), late):
-        assert owner.run("runner", "create", "ci", *words).code == 2
+        wrong = owner.run("runner", "create", "ci", *words)
+        assert (wrong.code, f"{words[0]} is " in wrong.err) == (2, True)
 
 
 def test_who_would_be_handed_what_is_told_without_values(

@@ -254,9 +254,7 @@ def _agreed(api: Api, word: str, question: str, *, yes: bool) -> tuple[Resource,
 
 def _document(api: Api, said: Mapping[str, Any], more: Mapping[str, Any]) -> Resource:
     """The resource that says it; what was not given is not in it."""
-    ttl, lives = lifetime(said["max_ttl"], None), lifetime(said["expires"], None)
-    if "never" in (said["max_ttl"], said["expires"]):
-        raise Misuse("Every runner expires, and every token of its jobs.")
+    ttl, lives = lifetime(said["max_ttl"], None, "--max-ttl"), lifetime(said["expires"], None)
     attributes = {
         "description": said["description"],
         "issuer": said["issuer"],

@@ -35,7 +35,7 @@ def create(email: str, organization: str, team: Sequence[str], show_link: bool) 
 def list_(organization: str | None) -> None:
     """List the invitations that nobody has accepted yet."""
     pending = run(lambda services, _: services.operator_invitations.pending(organization))
-    show([*map(_fields, pending)], map(_cells, pending))
+    show([*map(_fields, pending)], map(_cells, pending), empty="Nobody is invited.")
 
 
 @command

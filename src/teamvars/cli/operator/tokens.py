@@ -35,7 +35,7 @@ def create(
     owner = _owner(user, team, organization)
     now = wiring.clock()
     otherwise = USER_TOKEN_LIFETIME if owner.user is not None else in_24_months(now) - now
-    lives = lifetime(expires, otherwise)
+    lives = None if expires == "never" else lifetime(expires, otherwise)
     if lives is not None and not can_expire(now + lives, now):
         raise Misuse(f"A token expires {EXPIRY_RULE}.")
     is_said = expires is not None
@@ -50,7 +50,7 @@ def create(
 def list_() -> None:
     """List the tokens that are not revoked."""
     issued, now = run_dated(lambda services, _: services.issued_tokens.list())
-    show(fields_of(issued, now), cells_of(issued, now))
+    show(fields_of(issued, now), cells_of(issued, now), empty="There are no tokens.")
     touched = [(one.token.id, faulty) for one in issued if (faulty := one.token.faulty())]
     for token_id, faulty in touched:
         note(f"teamvars: the row of token {token_id} was touched: {', '.join(faulty)}")
@@ -69,6 +69,8 @@ def revoke(token_id: str | None, user: str | None, all_of: str | None, leaked: b
     if [token_id, user, all_of, leaked or None].count(None) != 3:
         raise Misuse("Give exactly one of a token's ID, --user, --all-of and --leaked.")
     secret = asking.secret("The token: ", _MOST_OF_STDIN).strip() if leaked else ""
+    if leaked and not secret:
+        raise Misuse("There is no token on standard input.")
 
     async def work(services: wiring.Services, caller: Caller) -> Sequence[IssuedToken]:
         issued = services.issued_tokens
