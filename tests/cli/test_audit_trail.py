@@ -120,6 +120,7 @@ def test_heads_kept_elsewhere_hold_as_the_trail_grows_and_show_a_rollback(
 @pytest.mark.parametrize(
     "text",
     [
+        "",
         "{",
         "{}",
         "[]",

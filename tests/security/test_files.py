@@ -60,6 +60,15 @@ def test_nothing_is_said_of_what_is_not_there(tmp_path: Path) -> None:
     assert look(Purpose.KEYRING, tmp_path / "file" / "none") == []
 
 
+@pytest.mark.parametrize("purpose", [Purpose.KEYRING, Purpose.DATABASE])
+def test_nobody_is_told_to_close_a_folder_that_stands_where_a_file_should(
+    purpose: Purpose, tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o1777)
+    assert look(purpose, tmp_path) == []
+    assert look(Purpose.DATA_DIR, tmp_path)  # the control
+
+
 @pytest.mark.parametrize(("purpose", "told"), [(Purpose.KEYRING, 2), (Purpose.DATABASE, 1)])
 def test_of_a_file_its_mode_is_looked_at_and_of_a_keyring_its_owner_too(
     purpose: Purpose, told: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -109,6 +109,9 @@ def look(purpose: Purpose, path: Path) -> list[Exposure]:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return []
+    is_file = purpose in (Purpose.DATABASE, Purpose.KEYRING)
+    if is_file and stat.S_ISDIR(status.st_mode):
+        return []  # whoever opens it hears that; the mode of a file would close it to everybody
     found = by_mode(purpose, path, status.st_mode)
     if purpose is Purpose.KEYRING:
         found += by_owner(path, status.st_uid, os.geteuid())

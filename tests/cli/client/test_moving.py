@@ -124,6 +124,7 @@ def test_an_organization_moves_in_and_a_second_run_does_nothing(move: Move, desk
     dry = move("--secrets", secrets, "--dry-run")
     assert dry.code == 3, dry.err
     assert "Fill in" in dry.err
+    assert " workspaces and sets.\n" in dry.err
     assert "hush" not in dry.out + dry.err
     assert secrets.stat().st_mode & 0o777 == 0o600
     assert len(desk.succeed("workspace", "list").out.splitlines()) == 2

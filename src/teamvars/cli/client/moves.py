@@ -152,7 +152,7 @@ def stated(holdings: Holdings, tell: Callable[[str], None]) -> Stated:
         if variables := holdings.variables(one):
             found[one.key] = variables
         if count % 50 == 0 or count == len(owners):
-            tell(f"Read the variables of {count} of {len(owners)}.")
+            tell(f"Read the variables of {count} of {len(owners)} workspaces and sets.")
     return Stated(holdings, found)
 
 

@@ -260,7 +260,10 @@ def read_heads(path: Path) -> list[Head]:
     """The heads in a file of them. Fails where it cannot be read, or has something else."""
     try:
         lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-        return [_head(line["stream"], line["sequence"], line["link"]) for line in lines]
+        found = [_head(line["stream"], line["sequence"], line["link"]) for line in lines]
+        if not found:  # every store has one
+            raise ValueError
+        return found
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from None
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError):
