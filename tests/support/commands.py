@@ -99,6 +99,7 @@ class Host:
             input=given,
             capture_output=True,
             text=True,
+            timeout=HANGS,
             check=False,
         )
 

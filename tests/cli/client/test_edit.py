@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.client.conftest import Service
-from tests.cli.client.test_streams import shell
 from tests.cli.client.test_vars import values
 from tests.cli.store import execute
 from tests.support.commands import SCRIPT
@@ -190,7 +189,7 @@ def test_an_editor_that_is_no_command_is_told_as_such(network: Desk) -> None:
 def test_a_file_in_memory_that_has_no_room_is_told_as_such(network: Desk) -> None:
     network.succeed("vars", "set", f"KEY={'x' * 2000}")
     desk = editor(network, "touch opened")
-    refused = shell(desk, "ulimit -f 1; teamvars vars edit KEY")
+    refused = desk.bash("ulimit -f 1; teamvars vars edit KEY")
     assert refused.returncode == 1
     assert "There is no file to edit: File too large." in refused.stderr
     assert not (network.folder / "opened").exists()

@@ -11,7 +11,6 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from teamvars.protocol import bundles
-from tests.cli.client.test_streams import shell
 from tests.support.commands import SCRIPT
 from tests.support.desk import Desk, Homeless
 from tests.support.handing import ISSUED, RUNNER, WORKSPACE, Handing, variable
@@ -109,10 +108,10 @@ def test_terraform_gets_a_file_in_memory_that_nobody_can_change(job: Desk) -> No
 
 
 def test_a_file_in_memory_that_cannot_be_made_is_told_with_what_does_without(job: Desk) -> None:
-    refused = shell(job, "ulimit -f 0; teamvars run -- ./terraform plan")
+    refused = job.bash("ulimit -f 0; teamvars run -- ./terraform plan")
     assert (refused.returncode, refused.stdout) == (125, "")
     assert "no file in memory for terraform: File too large. Give --tf-var." in refused.stderr
-    assert "TF_VAR_ports" in shell(job, "ulimit -f 0; teamvars run --tf-var -- ./terraform").stdout
+    assert "TF_VAR_ports" in job.bash("ulimit -f 0; teamvars run --tf-var -- ./terraform").stdout
 
 
 def test_an_apply_of_a_saved_plan_gets_no_file(job: Desk) -> None:
