@@ -34,11 +34,15 @@ from teamvars.domain.access import Place
 from teamvars.domain.audit import AuditEntry
 from teamvars.domain.effective import Holdings
 from teamvars.domain.errors import ENTRY_ALTERED, NO_VALID_TOKEN, Refusal, not_found
-from teamvars.domain.runners import globs_of
-from teamvars.pace import Pace
+from teamvars.domain.key_names import meant
+from teamvars.domain.names import fold
+from teamvars.pace import Pace, in_batches
 from teamvars.storage import access_by_name, effective, runners, streams
 from teamvars.storage.database import Row, Statement, Transaction, each
 from teamvars.storage.effective import Pause
+
+NAMES_AT_ONCE = 1000
+"""That a pattern is tried on before others may have the event loop."""
 
 
 def _handed(found: Found, _: ToDelivery, rows: Sequence[Row]) -> Handed:
@@ -79,11 +83,11 @@ async def _values_for_job(tx: Transaction, _: Tools, found: Found, need: ValuesF
 
 async def matched(need: Matching) -> frozenset[str]:
     """Those of the names that a pattern matches; others have the event loop in between."""
-    pace, means, found = Pace(), globs_of(need.patterns).match, set()
-    for name in need.names:
-        if means(name):
-            found.add(name)
-        await pace.keep()
+    pace, found = Pace(), set[str]()
+    for names in in_batches(need.names.split(), lambda _: 1, NAMES_AT_ONCE):
+        for pattern in need.patterns:
+            found.update(meant(fold(pattern), names))
+            await pace.keep()
     return frozenset(found)
 
 

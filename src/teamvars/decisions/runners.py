@@ -101,8 +101,10 @@ class ReachOf(Need[frozenset[str]], frozen=True):
     patterns: tuple[str, ...] = ()
 
 
-class NamesOf(Need[Mapping[str, str]], frozen=True):
-    """The ids of all workspaces of an organization by their names, folded."""
+class NamesOf(Need[str], frozen=True):
+    """The names of all workspaces of an organization, folded and in order, with a blank between
+    two.
+    """
 
     organization_id: str
 
@@ -122,10 +124,10 @@ class Recorded(Need[AuditEntry | None], frozen=True):
 
 
 class Matching(Thought[frozenset[str]], frozen=True):
-    """Those of some folded names of workspaces that one of a runner's patterns matches."""
+    """Those of the names, as `NamesOf` has them, that one of a runner's patterns matches."""
 
     patterns: tuple[str, ...]
-    names: tuple[str, ...]
+    names: str
 
 
 class Trust(Protocol):
@@ -413,11 +415,8 @@ def reached(found: Found, runner: Runner) -> frozenset[str]:
     spec, whose = runner.spec, runner.organization_id
     hard = tuple(one for one in spec.workspace_patterns if wildcards_within([one]))
     easy = tuple(one for one in spec.workspace_patterns if one not in hard)
-    reach = found.of(ReachOf(whose, spec.workspace_ids, easy))
-    if not hard:
-        return reach
-    names = found.of(NamesOf(whose))
-    return reach.union(names[name] for name in found.of(Matching(hard, tuple(names))))
+    names = found.of(Matching(hard, found.of(NamesOf(whose)))) if hard else ()
+    return found.of(ReachOf(whose, spec.workspace_ids, (*easy, *names)))
 
 
 def _reaches(runner: Runner, workspace: Workspace, trust: Trust) -> bool:

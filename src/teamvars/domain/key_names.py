@@ -42,6 +42,15 @@ class Globs:
         return self._asking is not None and self._asking.fullmatch(key) is not None
 
 
+def meant(glob: str, keys: Iterable[str]) -> list[str]:
+    """Those of the keys that a glob with a `*` and no `?` means. Most of the others are told by its
+    longest piece, which they lack.
+    """
+    pieces = _STARS.split(glob)
+    longest = max(pieces, key=len)
+    return [key for key in keys if longest in key and _fit(pieces, key)]
+
+
 def wildcards_within(globs: Collection[str]) -> int:
     """How many `*` and `?` there are but for one `*` at the end of each: the cost of a key."""
     return sum(len(_INNER.findall(glob.removesuffix("*"))) for glob in globs)
