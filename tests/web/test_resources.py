@@ -7,9 +7,10 @@ from msgspec import Meta
 
 from teamvars.domain.errors import Fault
 from teamvars.domain.pages import Paged
+from teamvars.services.rendered import Rendered
 from teamvars.web.http import openapi
 from teamvars.web.http.resource_objects import REQUIRED, Attribute, Group, self_link
-from teamvars.web.http.resources import Operations, Resource
+from teamvars.web.http.resources import Found, Operations, Resource, with_included
 from tests.support.turns import turns_of_others
 
 
@@ -112,6 +113,19 @@ async def test_others_go_on_while_a_long_list_is_made_that_is_whole() -> None:
     assert len(made.pieces) > 2
     assert turns >= len(made.pieces)
     assert b"".join(made.pieces) == msgspec.json.encode(PLANET.listing(many))
+
+
+async def test_others_go_on_while_much_is_included() -> None:
+    mars, moons = Planet("p-1", "Mars"), [Planet(f"p-{n}", "Moon") for n in range(5_000)]
+    found = Found([mars], 1, map(PLANET.shape.of, moons))
+    made, turns = await turns_of_others(with_included(PLANET.document(mars), found))
+    assert isinstance(made.body, Rendered)
+    assert turns >= len(made.body.pieces) > 2
+    expected = {
+        **msgspec.to_builtins(PLANET.document(mars)),
+        "included": [msgspec.to_builtins(PLANET.shape.of(one)) for one in moons],
+    }
+    assert msgspec.json.decode(b"".join(made.body.pieces)) == expected
 
 
 def test_a_draft_has_what_a_request_says_and_null_says_nothing_where_it_may_stand() -> None:

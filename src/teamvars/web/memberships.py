@@ -2,7 +2,7 @@
 somebody leaves behind, for owners.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -227,15 +227,15 @@ LEFT_BEHIND = Resource[LeftBehind](
 )
 
 
-def users_of(memberships: Iterable[Membership]) -> list[msgspec.Struct]:
+def users_of(memberships: Iterable[Membership]) -> Iterator[msgspec.Struct]:
     """The users of memberships, each once; who has not accepted an invitation has no name yet."""
     people = {one.user.id: one for one in memberships}
-    return [
+    return (
         USER.shape.of(
             UserView(id_, one.user.username if one.invited_as is None else "", one.shown_email)
         )
         for id_, one in people.items()
-    ]
+    )
 
 
 def routes(memberships: Memberships) -> list[Route]:

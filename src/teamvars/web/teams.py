@@ -2,6 +2,8 @@
 linkage.
 """
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import Annotated, Any
 
 import msgspec
@@ -228,13 +230,13 @@ def routes(teams: Teams, dialect: Dialect) -> list[Route]:
 def _found(page: TeamPage, includes: frozenset[str]) -> Found[TeamView]:
     """The teams with what is to be included, and linkage of memberships only where those are."""
     members, items = page.members.values(), page.teams
-    included: list[msgspec.Struct] = []
+    included: Iterable[msgspec.Struct] = ()
     if _MEMBERSHIPS not in includes:
         items = [replace(view, member_ids=None) for view in items]
     if _USERS in includes:
-        included += users_of(members)
+        included = users_of(members)
     if _MEMBERSHIPS in includes:
-        included += [MEMBERSHIP.shape.of(view) for view in members]
+        included = chain(included, map(MEMBERSHIP.shape.of, members))
     return Found(items, page.total, included if includes else UNSET)
 
 

@@ -36,13 +36,14 @@ Json = Mapping[str, Any]
 Work = Callable[..., Awaitable[Any]]
 
 _AT_ONCE = 50
-"""How many resources of a whole list are encoded before the piece that they fill may be full."""
+"""How many resources of many are encoded before the piece that they fill may be full."""
+_HEADERS = {"Content-Type": MEDIA_TYPE}
 
 
 class Found(Paged[T], Generic[T], frozen=True):
-    """One page of resources, and what is included with them."""
+    """One page of resources, and what is included with them, which may be much."""
 
-    included: list[msgspec.Struct] | UnsetType = UNSET
+    included: Iterable[msgspec.Struct] | UnsetType = UNSET
 
 
 class Relations(msgspec.Struct, frozen=True):
@@ -142,7 +143,7 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
         return structure(*self._called("{}ListDocument", text), data + self._included() + ends)
 
     def document(
-        self, one: T, included: list[msgspec.Struct] | UnsetType = UNSET
+        self, one: T, included: Iterable[msgspec.Struct] | UnsetType = UNSET
     ) -> msgspec.Struct:
         """The document of one."""
         beside = self._beside(included) if self.one_includes else {}
@@ -267,8 +268,10 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
         some = cast(Any, list)[cast(Any, Union)[self.included]]
         return [("included", some | UnsetType, UNSET)]
 
-    def _beside(self, included: list[msgspec.Struct] | UnsetType) -> dict[str, Any]:
-        return {"included": included} if self.included else {}
+    def _beside(self, included: Iterable[msgspec.Struct] | UnsetType) -> dict[str, Any]:
+        if not self.included or isinstance(included, UnsetType):
+            return {}
+        return {"included": list(included)}
 
     def _example(self, data: Json) -> Json:
         return {"data": {"type": self.type, **data}}
@@ -308,10 +311,10 @@ class Operations(Generic[T]):
             found = await work(request.require_caller(), *asked, page, **told)
             found = shows(found, *includes)
             if page is None:
-                body = await self._resource.every(found)
-                return Response(200, body, {"Content-Type": MEDIA_TYPE})
+                return Response(200, await self._resource.every(found), _HEADERS)
             ends = paging.links_and_meta(request, page, found.total)
-            return Response.document(200, self._resource.listing(found, *ends))
+            document = self._resource.listing(Paged(found.items, found.total), *ends)
+            return await with_included(document, found)
 
         reads = more.pop("reads", ())
         reads = (*paging.PARAMETERS, *self._include, *reads)
@@ -332,7 +335,8 @@ class Operations(Generic[T]):
             found = await work(request.require_caller(), *asks(request), **told)
             if renders is not None:
                 return cast(Response, renders(found))
-            return self._response(200, shows(found, *includes))
+            found = _in_page(shows(found, *includes))
+            return await with_included(self._resource.document(found.items[0]), found)
 
         said = {
             "name": f"read{self._resource.name}",
@@ -398,10 +402,23 @@ class Operations(Generic[T]):
         return [requested_includes(request)] if self._resource.include else []
 
     def _response(self, status: int, found: Found[T] | T) -> Response:
-        page = found if isinstance(found, Found) else Found([found], 1)
+        page = _in_page(found)
         headers = {"Location": self._resource.path(page.items[0])} if status == 201 else {}
         document = self._resource.document(page.items[0], page.included)
         return Response.document(status, document, headers)
+
+
+def _in_page(found: Found[T] | T) -> Found[T]:
+    return found if isinstance(found, Found) else Found([found], 1)
+
+
+async def with_included(document: msgspec.Struct, found: Paged[Any]) -> Response:
+    """The document with what is included, however much: others have the loop in between."""
+    if not isinstance(found, Found) or isinstance(found.included, UnsetType):
+        return Response.document(200, document)
+    before = msgspec.json.encode(document).removesuffix(b"}") + b',"included":['
+    batches = in_batches(found.included, lambda _: 1, _AT_ONCE)
+    return Response(200, await rendered("", batches, before=before), _HEADERS)
 
 
 def _names_of(type_: Any) -> list[str]:

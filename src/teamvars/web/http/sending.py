@@ -68,14 +68,18 @@ class Response(Discreet, frozen=True):
 
 
 async def rendered(
-    tag: str, batches: Iterable[Sequence[msgspec.Struct]], rest: bytes = b""
+    tag: str,
+    batches: Iterable[Sequence[msgspec.Struct]],
+    rest: bytes = b"",
+    before: bytes = b'{"data":[',
 ) -> Rendered:
-    """The document whose `data` are the resources of all batches, with the rest of its members.
+    """The document whose `data`, or what else it has `before`, are the resources of all batches,
+    with the rest of its members.
 
     Between the pieces of a long one others have the loop.
     """
     pieces = []
-    piece = bytearray(b'{"data":[')
+    piece = bytearray(before)
     comma = b""
     pace = Pace()
     for resources in batches:
