@@ -25,20 +25,21 @@ from teamvars.storage.pages import Reading, containing, matching, where
 from teamvars.storage.projects import PROJECT_OF, REACHED
 from teamvars.storage.tables import from_column
 
-# $t: the ids of teams, $l: the level that they have everywhere.
-_VISIBLE = f"""
-SELECT workspaces.id, workspaces.name, workspaces.name_folded, coalesce((
+# Of a page alone: in one statement with it they are found of all workspaces before it as well.
+_LEVELS = f"""
+SELECT workspaces.id, coalesce((
         SELECT max(its_grants.level) FROM (
             SELECT grants.level FROM grants
-            WHERE grants.workspace_id = workspaces.id AND grants.team_id IN {{each $t}}
+            WHERE grants.workspace_id = workspaces.id AND grants.team_id IN {{each $2}}
             UNION ALL
             SELECT project_grants.level FROM project_grants
             WHERE project_grants.project_id = {PROJECT_OF}
-                AND project_grants.team_id IN {{each $t}}
-        ) AS its_grants WHERE its_grants.level > $l
-    ), CAST($l AS BIGINT)) AS level
+                AND project_grants.team_id IN {{each $2}}
+        ) AS its_grants WHERE its_grants.level > $3
+    ), CAST($3 AS BIGINT)) AS level
 FROM workspaces
-WHERE """
+WHERE workspaces.id IN {{each $1}}
+"""
 _SETTINGS = (
     "workspaces.execution_mode, workspaces.terraform_version, workspaces.settings, "
     "organizations.settings, coalesce(projects.settings, '{}')"
@@ -94,17 +95,14 @@ async def find_visible(
         (f"{PROJECT_OF} = $n", wanted.project_id),
         (f"workspaces.id IN ({REACHED})", each(team_ids) if everywhere < Level.READ else None),
     )
-    args += [each(team_ids), everywhere.value]
-    its = _VISIBLE.replace("$t", f"${len(args) - 1}").replace("$l", f"${len(args)}")
-    visible = f"{its}{conditions}"
     owner = organization.id, organization.name
     order = "name_folded DESC" if wanted.is_reversed else "name_folded"
-    listed = Reading(
-        "id, name, level",
-        f"({visible}) AS visible",
-        lambda row: (Workspace(row[0], row[1], *owner), Level(row[2])),
-    )
-    return await listed.paged(tx, "", order, args, page)
+    listed = Reading("id, name", "workspaces", lambda row: Workspace(row[0], row[1], *owner))
+    found = await listed.paged(tx, f"WHERE {conditions}", order, args, page)
+    ids = each(one.id for one in found.items)
+    levels = await tx.pairs(_LEVELS, ids, each(team_ids), everywhere.value)
+    shown = [(one, Level(levels.get(one.id, everywhere))) for one in found.items]
+    return Paged(shown, found.total)
 
 
 async def seen_among(
