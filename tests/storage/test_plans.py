@@ -609,6 +609,8 @@ async def test_a_page_of_receipts_is_a_range_of_an_index_in_order(large: Large) 
         plans = await _plan(large, page), await _plan(large, count)
         assert index in plans[0]
         assert " runners" not in plans[1]
+        # The others are joined to the page alone, and not to all that come before it.
+        assert page.sql.index("OFFSET") < page.sql.index("JOIN")
         if index == f"{of}_newest":
             assert not re.search(r"TEMP B-TREE|Sort|Bitmap", plans[0])
         elif is_on_sqlite(large):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.errors import not_found
 from teamvars.domain.names import fold
@@ -16,8 +17,8 @@ T = TypeVar("T")
 class Reading(msgspec.Struct, Generic[T], frozen=True):
     """How records of a kind are read: columns, what comes after FROM, and what a row is built into.
 
-    What comes after the source is the caller's, and `$1` its first parameter. `counted` is what of
-    the source alone says how many there are, where that is not all of it.
+    What comes after the source is the caller's, and `$1` its first parameter. `counted` is the
+    table with which the source begins, where that alone says which there are, and how many.
     """
 
     columns: str
@@ -50,8 +51,12 @@ class Reading(msgspec.Struct, Generic[T], frozen=True):
         if page is None:
             found = await self.every(tx, ordered, *args)
             return Paged(found, len(found))
-        some = f"{ordered} LIMIT ${len(args) + 1} OFFSET ${len(args) + 2}"
-        found = await self.every(tx, some, *args, page.size, page.offset)
+        whole, some = self, f"{ordered} LIMIT ${len(args) + 1} OFFSET ${len(args) + 2}"
+        if table := self.counted:  # others are joined to the page, and not to all that is before it
+            its = f"(SELECT * FROM {table} {some}) AS {table}"
+            whole = replace(self, source=self.source.replace(table, its, 1))
+            some = f"ORDER BY {order}"
+        found = await whole.every(tx, some, *args, page.size, page.offset)
         if len(found) < page.size and (found or not page.offset):  # it is the last one
             return Paged(found, page.offset + len(found))
         counted = self.counted or self.source
