@@ -13,31 +13,36 @@ from teamvars.storage.database import Transaction
 
 # Of no value are there more bytes, and all of them together are a number on either engine.
 _BYTES = f"CASE WHEN value_bytes <= {2**40} THEN value_bytes ELSE {2**40} END"
+# None of these joins what it compares: of two large sets SQLite takes the product of their rows,
+# and so does PostgreSQL, whose planner is told that all statements look up keys. What is there
+# without a stream is no loss.
 _USAGES = f"""
-SELECT count(*) OVER (), streams.id, CAST(streams.variables AS BIGINT),
-    CAST(streams.value_bytes AS BIGINT),
-    coalesce(held.variables, 0), coalesce(held.value_bytes, 0)
-FROM streams
-LEFT JOIN (
-    SELECT workspace_id AS id, count(*) AS variables,
-        CAST(sum({_BYTES}) AS BIGINT) AS value_bytes
+SELECT count(*) OVER (), id, CAST(max(variables) AS BIGINT), CAST(max(value_bytes) AS BIGINT),
+    coalesce(max(held), 0), coalesce(max(held_bytes), 0)
+FROM (
+    SELECT id, variables, value_bytes, CAST(NULL AS BIGINT) AS held,
+        CAST(NULL AS BIGINT) AS held_bytes
+    FROM streams
+    UNION ALL SELECT workspace_id, NULL, NULL, count(*), CAST(sum({_BYTES}) AS BIGINT)
     FROM variables GROUP BY workspace_id
-    UNION ALL
-    SELECT set_id, count(*), CAST(sum({_BYTES}) AS BIGINT) FROM set_variables GROUP BY set_id
-) AS held ON held.id = streams.id
-WHERE streams.variables <> coalesce(held.variables, 0)
-    OR streams.value_bytes <> coalesce(held.value_bytes, 0)
-ORDER BY streams.id LIMIT $1
+    UNION ALL SELECT set_id, NULL, NULL, count(*), CAST(sum({_BYTES}) AS BIGINT)
+    FROM set_variables GROUP BY set_id
+) AS found
+GROUP BY id
+HAVING max(variables) <> coalesce(max(held), 0) OR max(value_bytes) <> coalesce(max(held_bytes), 0)
+ORDER BY id LIMIT $1
 """
 # What was missing when an operator accepted a stream is no loss: from there on it is counted.
 _ENTRIES = f"""
-SELECT count(*) OVER (), streams.id, CAST(streams.sequence AS BIGINT),
-    coalesce(held.entries, 0), CAST(coalesce(held.newest, 0) AS BIGINT)
-FROM streams
-LEFT JOIN (
-    SELECT audit_entries.stream_id,
-        CAST(max(coalesce(accepted.sequence, 1)) AS BIGINT) - 1 + count(*) AS entries,
-        max(audit_entries.sequence) AS newest
+SELECT count(*) OVER (), id, CAST(max(said) AS BIGINT), coalesce(max(entries), 0),
+    CAST(coalesce(max(newest), 0) AS BIGINT)
+FROM (
+    SELECT id, sequence AS said, CAST(NULL AS BIGINT) AS entries, CAST(NULL AS BIGINT) AS newest
+    FROM streams
+    UNION ALL
+    SELECT audit_entries.stream_id, NULL,
+        CAST(max(coalesce(accepted.sequence, 1)) AS BIGINT) - 1 + count(*),
+        max(audit_entries.sequence)
     FROM audit_entries
     LEFT JOIN (
         SELECT stream_id, max(sequence) AS sequence FROM audit_entries
@@ -45,12 +50,11 @@ LEFT JOIN (
     ) AS accepted ON accepted.stream_id = audit_entries.stream_id
     WHERE audit_entries.sequence >= coalesce(accepted.sequence, 1)
     GROUP BY audit_entries.stream_id
-) AS held ON held.stream_id = streams.id
-WHERE streams.sequence <> coalesce(held.entries, 0)
-    OR streams.sequence <> coalesce(held.newest, 0)
-ORDER BY streams.id LIMIT $1
+) AS found
+GROUP BY id
+HAVING max(said) <> coalesce(max(entries), 0) OR max(said) <> coalesce(max(newest), 0)
+ORDER BY id LIMIT $1
 """
-# A join of the two would take SQLite the product of their rows.
 _STREAMS = f"""
 SELECT count(*) OVER (), id
 FROM (
