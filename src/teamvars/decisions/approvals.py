@@ -112,9 +112,7 @@ def approve_as_owner(
     refuse_all([*draft.faults, *conflicts(draft, runner_id)])
     by, more = found.caller.user_id or "", {}
     if trust.mode is ApprovalMode.OWNERS:
-        newest = proposed(found, runner)
-        assert newest is not None  # or it would have been refused
-        more = {"proposed-by": newest.actor_id}
+        more = {"proposed-by": require_proposed(found, runner).actor_id}
     approved = _approved(found, runner, draft.digest or "", (trust.mode, by, more), trust)
     return together(seen(found, approved.answer, name, trust), approved)
 
@@ -207,10 +205,7 @@ def _unfit(found: Found, runner: Runner, caller: str, trust: Trust) -> Iterator[
     Who changes one thing of a version has not looked at all that others have put into it, who might
     approve that themselves then.
     """
-    newest = proposed(found, runner)
-    if newest is None or _number(newest, "version") != runner.version:
-        yield _forbidden(_NOBODY, runner)
-        return
+    newest = require_proposed(found, runner)
     known = max(_number(newest, "agreed"), agreed(runner, trust))
     new = [newest]
     while (other := proposed(found, runner, but_of=new)) and _number(other, "version") > known:

@@ -235,15 +235,16 @@ def proposed(found: Found, runner: Runner, but_of: Sequence[AuditEntry] = ()) ->
     return found.of(Recorded(runner.organization_id, runner.id, PROPOSED, but_of=others))
 
 
-def require_proposed(found: Found, runner: Runner) -> None:
-    """Refuses other_digest where the present version is not what the trail says was proposed, or
-    it does not say: who writes the database may have put anything into the row.
+def require_proposed(found: Found, runner: Runner) -> AuditEntry:
+    """The entry by which the present version was proposed. Refuses other_digest where the row says
+    anything else, or there is no such entry: who writes the database may have put anything there.
     """
     entry = None
     with passing_over(Kind.FORBIDDEN):
         entry = proposed(found, runner)
     if entry is None or not proposes(entry, runner):
         raise Refusal(_NOT_PROPOSED.filled(version=runner.version, id=runner.id))
+    return entry
 
 
 def proposes(entry: AuditEntry, runner: Runner) -> bool:
