@@ -79,8 +79,9 @@ async def test_a_file_proposes_nothing_of_a_version_that_was_altered_since_it_wa
     (proposal,) = await own_calls.services.approvals.proposals(operator())
     wrong = "UPDATE runners SET body = replace(body, '\"job\"', '\"theirs\"') WHERE id = $1"
     await execute(own_calls.services.database, proposal.view.runner.id, wrong)
-    with pytest.raises(Refusal, match="other_digest"):
-        await apply(own_calls, RunnerEntry("ci", max_ttl=300))
+    for dry_run in (True, False):
+        with pytest.raises(Refusal, match="other_digest"):
+            await apply(own_calls, RunnerEntry("ci", max_ttl=300), options=Options(dry_run=dry_run))
 
 
 async def test_what_a_file_does_not_say_of_a_runner_stays(own_calls: Calls) -> None:

@@ -71,7 +71,7 @@ class DirectoryFiles(UseCases):
         early: Sequence[str] = ()
         refusal = Refusal(_KEEPS_CHANGING)
         for _ in range(_ATTEMPTS):
-            foreseen = await self._foreseen(directory, options)
+            foreseen = await self._foreseen(caller, directory, options)
             if options.dry_run or not foreseen.changes:
                 return foreseen
             try:
@@ -93,12 +93,15 @@ class DirectoryFiles(UseCases):
         """
         return await self._database.read(lambda tx: exporting.export(tx, names))
 
-    async def _foreseen(self, directory: Directory, options: Options) -> Applied:
+    async def _foreseen(self, caller: Caller, directory: Directory, options: Options) -> Applied:
         """What would be changed now, by a snapshot, which holds up nobody."""
 
         async def body(tx: Transaction) -> Applied:
-            changeset = Changeset(self._clock())
-            return await self._planned(tx, changeset, directory, options, actual.no_lock)
+            found = Found(caller, self._clock())
+            changeset = Changeset(found.now)
+            applied = await self._planned(tx, changeset, directory, options, actual.no_lock)
+            await self._require_proposed(tx, found, changeset)
+            return applied
 
         return await self._database.read(body)
 
@@ -122,6 +125,7 @@ class DirectoryFiles(UseCases):
 
             changeset = Changeset(found.now)
             applied = await self._planned(tx, changeset, directory, options, lock)
+            await self._require_proposed(tx, found, changeset)
             await self._store(tx, found, changeset)
             return applied
 
@@ -177,6 +181,12 @@ class DirectoryFiles(UseCases):
     def _hands_out(self, runner: Runner, workspace_id: str) -> bool:
         return self._trust.holds(runner) and runner.may_admit(workspace_id, self._clock())
 
+    async def _require_proposed(self, tx: Transaction, found: Found, changeset: Changeset) -> None:
+        """Refuses what is made of a version of a runner that is not as proposed."""
+        for runner in changeset.changed_runners:
+            check = partial(require_proposed, runner=runner)
+            await self._house.changes.seen(tx, found, check)
+
     async def _store(self, tx: Transaction, found: Found, changeset: Changeset) -> None:
         """Stores all that is planned. Raises Overtaken."""
         before = changeset.changed_users
@@ -188,9 +198,6 @@ class DirectoryFiles(UseCases):
         details = await workspaces.find_details(tx, changeset.changed_workspaces)
         found.answers |= {DetailsOf(id_): known for id_, known in details.items()}
         found.answers[Generations()] = await data_keys.generations(tx)
-        for runner in changeset.changed_runners:
-            check = partial(require_proposed, runner=runner)
-            await self._house.changes.seen(tx, found, check)
         if changeset.changed_sets:
             found.streams |= await streams.lock(tx, changeset.changed_sets)
         try:
