@@ -87,6 +87,7 @@ WORKSPACES: Answers = {
 }
 NO_RUNNERS: Answers = {RunnersOf("org-1"): []}
 LONG_AGO = NOW - SEASONED
+ACME = ("org-1",)
 PROPOSAL = Recorded("org-1", "run-1", ("runner.create", "runner.update"))
 
 
@@ -172,7 +173,7 @@ def test_an_organization_has_so_many_runners() -> None:
 
 
 def test_a_change_is_a_version_that_waits_and_leaves_the_approval_as_it_is() -> None:
-    decided = update(found(*knowing()), "run-1", RunnerDraft(max_ttl=70), TRUST)
+    decided = update(found(*knowing(), locked=ACME), "run-1", RunnerDraft(max_ttl=70), TRUST)
     after = decided.answer.runner
     assert (after.version, after.spec.max_ttl, after.max_ttl) == (3, 70, 60)
     assert after.approval == FEDERATED.approval
@@ -195,7 +196,7 @@ def test_a_change_is_a_version_that_waits_and_leaves_the_approval_as_it_is() -> 
 )
 def test_a_change_records_up_to_which_version_two_have_agreed(runner: Runner, version: int) -> None:
     assert agreed(runner, TRUST) == version
-    decided = update(found(*knowing(runner)), "run-1", RunnerDraft(max_ttl=80), TRUST)
+    decided = update(found(*knowing(runner), locked=ACME), "run-1", RunnerDraft(max_ttl=80), TRUST)
     assert decided.notes[0].event.details["agreed"] == version
 
 
@@ -203,7 +204,7 @@ def test_a_version_that_is_not_as_proposed_is_no_part_of_another() -> None:
     """Who changes one thing of it would propose the rest as well, and has not looked at it."""
     theirs = replace(FEDERATED, spec=replace(SPEC, conditions={"sub": "theirs"}))
     known = [*knowing(theirs), {PROPOSAL: proposal_of(FEDERATED)}]
-    assert refused(update, found(*known), "run-1", RunnerDraft(max_ttl=70), TRUST) == [
+    assert refused(update, found(*known, locked=ACME), "run-1", RunnerDraft(max_ttl=70), TRUST) == [
         "other_digest"
     ]
     view = seen(found(*known), theirs, "acme", TRUST)
@@ -347,7 +348,7 @@ def test_workspaces_are_named_by_a_version_that_waits(
 ) -> None:
     runner = replace(FEDERATED, spec=replace(SPEC, workspace_patterns=("pay*",)))
     asked = "run-1", change, WorkspacesDraft(ids), TRUST
-    decided = name_workspaces(found(*knowing(runner)), *asked)
+    decided = name_workspaces(found(*knowing(runner), locked=ACME), *asked)
     assert decided.answer.runner.spec.workspace_ids == (("ws-1",) if after is None else after)
     assert decided.answer.runner.version == (2 if after is None else 3)
     assert actions(decided) == ([] if after is None else [("org-1", "runner.update")])
@@ -373,5 +374,5 @@ def test_a_workspace_that_a_runner_names_is_known_to_it_after_it_has_gone() -> N
     """Else nobody could take it out of the version."""
     runner = replace(FEDERATED, spec=replace(SPEC, workspace_ids=("ws-1", "ws-gone")))
     asked = "run-1", Change.REMOVE, WorkspacesDraft(("ws-gone",)), TRUST
-    decided = name_workspaces(found(*knowing(runner)), *asked)
+    decided = name_workspaces(found(*knowing(runner), locked=ACME), *asked)
     assert decided.answer.runner.spec.workspace_ids == ("ws-1",)

@@ -2,14 +2,18 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
+from teamvars.changes import answered, nouns
+from teamvars.decisions.runners import RunnerView, RunnerWithId
 from teamvars.decisions.variables import ToSet, ToWorkspace
 from teamvars.domain.applies import ApplyDraft, ItemDraft
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
 from teamvars.domain.memberships import Status
 from teamvars.domain.organizations import OrganizationDraft
+from teamvars.domain.runners import RunnerDraft
 from teamvars.domain.teams import TeamDraft
 from teamvars.domain.variable_search import VariableSearch
 from teamvars.domain.variable_sets import SetDraft
@@ -17,6 +21,7 @@ from teamvars.domain.variables import ANY_VERSION, VariableDraft, Versions
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.services.directory_files.files import Options
 from tests.services.calls import Calls, caller, count, draft, once_it_is_looked_up
+from tests.services.jobs import propose
 from tests.storage.stores import words
 from tests.support.deployment import operator
 from tests.support.engines import ON_POSTGRES
@@ -90,6 +95,31 @@ async def test_who_is_alone_goes_by_what_another_node_has_changed_since_the_look
         outcomes = await asyncio.gather(change(one, "second", "one"), return_exceptions=True)
     assert words(*outcomes) == [said]
     assert await one.list() == left
+    assert await one.tenant.deployment.audit_holds()
+
+
+@ON_POSTGRES
+async def test_a_runner_that_somebody_changes_just_before_another_does_is_as_proposed(
+    both_nodes: tuple[Calls, Calls], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = both_nodes
+    id_ = await propose(one.tenant)
+    look_ups: Any = nouns.LOOK_UPS
+    look_up = look_ups[RunnerWithId]
+
+    def change(calls: Calls, **attributes: Any) -> Awaitable[RunnerView]:
+        draft = RunnerDraft(**attributes)
+        return calls.services.runners.update(caller(calls.tenant, "owner"), id_, draft)
+
+    async def and_then(*asked: Any) -> Any:
+        found = await answered(look_up, *asked)
+        monkeypatch.setitem(look_ups, RunnerWithId, look_up)
+        await change(other, max_ttl=300)
+        return found
+
+    monkeypatch.setitem(look_ups, RunnerWithId, and_then)
+    runner = (await change(one, description="both")).runner
+    assert (runner.version, runner.spec.max_ttl, runner.spec.description) == (3, 300, "both")
     assert await one.tenant.deployment.audit_holds()
 
 

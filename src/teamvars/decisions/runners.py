@@ -207,6 +207,7 @@ def changed(found: Found, before: Runner, after: Runner, trust: Trust) -> Decisi
     back. Refuses: other_digest, where the former version is not as proposed. Who changes one thing
     of it would propose the rest as well.
     """
+    found.require_locked([before.organization_id])  # as of one time: the row and its entry
     require_proposed(found, before)
     details = others(_told(before), _told(after))
     details["agreed"] = agreed(before, trust)
