@@ -61,7 +61,7 @@ class AuditPage(msgspec.Struct, frozen=True):
     """A page of changes, newest first, and what those who made them are called.
 
     `searched_from` is the number of the oldest change that was searched; None: nothing was. `seen`
-    are the workspaces, sets and projects that their reader may be told of; None: all.
+    are the workspaces, sets, projects and originals that their reader may be told of; None: all.
     """
 
     entries: Paged[AuditEntry]

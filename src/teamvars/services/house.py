@@ -146,7 +146,8 @@ async def admit_writer(self: UseCases, tx: Transaction, caller: Caller, to: ToOw
 
     Refuses: unauthenticated, not found, forbidden.
     """
-    (await access_to(tx, caller, self._clock(), to)).require(Permission.WRITE_VARIABLES)
+    granted = await access_to(tx, caller, self._clock(), to)
+    granted.require(Permission.WRITE_VARIABLES)
 
 
 @contextmanager

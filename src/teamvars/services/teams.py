@@ -95,7 +95,8 @@ class TeamMembers(UseCases):
         self, tx: Transaction, caller: Caller, team_id: str, linkage: LinkageType
     ) -> list[str]:
         """The ids of all members, invited ones included, in order."""
-        (await access.team(tx, caller, self._clock(), team_id)).require_visible()
+        granted = await access.team(tx, caller, self._clock(), team_id)
+        granted.require_visible()
         return (await memberships.ids_of_teams(tx, [team_id], linkage))[team_id]
 
     async def change(

@@ -62,7 +62,8 @@ class Users(UseCases):
     @reads
     async def read(self, tx: Transaction, caller: Caller, user_id: str) -> UserView:
         """The caller, or somebody of an organization the caller is in. Refuses: not found."""
-        user = await users.find_beside(tx, await self._actor(tx, caller), user_id)
+        actor = await self._actor(tx, caller)
+        user = await users.find_beside(tx, actor, user_id)
         if user is None:
             raise not_found()
         return UserView(user.id, user.username, user.email)
