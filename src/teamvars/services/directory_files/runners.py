@@ -11,7 +11,7 @@ from teamvars.domain.errors import Code, Fault
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import fold
 from teamvars.domain.runners import MAX_RUNNERS, Runner, RunnerDraft, RunnerSpec, spec_faults
-from teamvars.services.directory_files.actual import OrganizationState
+from teamvars.services.directory_files.actual import OrganizationState, unnamed
 from teamvars.services.directory_files.changeset import Changeset, Step
 
 _KEYS = {"workspace-patterns": "patterns"}
@@ -34,15 +34,15 @@ class Proposals:
 
     def apply(self, *, prune: bool) -> None:
         """Proposes what the file names, and with `prune` removes all others."""
-        state, named = self._state, {fold(runner.name) for runner in self._entry.runners}
+        state, entries = self._state, self._entry.runners
         if prune:
-            for runner in [one for name, one in state.runners.items() if name not in named]:
+            for runner in unnamed(state.runners, (entry.name for entry in entries)):
                 told = f"delete runner {state.name}/{runner.spec.name}"
                 self._changeset.add(Step.DELETE_RUNNER, [told], decisions.deleted, runner)
                 del state.runners[fold(runner.spec.name)]
-        for entry in self._entry.runners:
+        for entry in entries:
             self._apply(entry)
-        if named and len(state.runners) > MAX_RUNNERS:
+        if entries and len(state.runners) > MAX_RUNNERS:
             detail = f"An organization has at most {MAX_RUNNERS} runners."
             self._changeset.refuse(detail, self._entry.at, Code.TOO_MANY_ITEMS)
 
