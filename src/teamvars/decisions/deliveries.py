@@ -341,7 +341,8 @@ def receipts(
     found: Found, organization: str, search: ReceiptSearch, wanted: Page, trust: Trust
 ) -> Paged[ReceiptView]:
     """A page of the last deliveries of an organization. Refuses: not found, forbidden."""
-    return _receipts(found, ReceiptsPage(as_owner(found, organization).id, search, wanted), trust)
+    owner = as_owner(found, organization)
+    return _receipts(found, ReceiptsPage(owner.id, search, wanted), trust)
 
 
 def receipts_of_workspace(

@@ -113,7 +113,7 @@ class Recorded(Need[AuditEntry | None], frozen=True):
     """The newest entry of a stream about a subject, of one of these actions; None: there is none.
 
     With `naming`, the newest that names this id; with `but_of`, the newest of anybody else than
-    these actors. Refuses: forbidden, by one that somebody has altered.
+    these actors. Refuses: forbidden, where somebody has altered that entry.
     """
 
     stream_id: str

@@ -94,7 +94,8 @@ def create(found: Found, organization: str, draft: TeamDraft, id_: str) -> Decis
     if made.is_secret and granted.sees_secret is not None:
         raise Refusal(NOT_SEEN_AFTERWARDS)
     name, is_owner = granted.organization.name, granted.is_owner
-    return together(TeamView(made, name, 0, is_owner, True, True, True, ()), created(found, made))
+    view = TeamView(made, name, 0, is_owner, True, True, True, ())
+    return together(view, created(found, made))
 
 
 def update(found: Found, team_id: str, draft: TeamDraft) -> Decision[TeamView]:

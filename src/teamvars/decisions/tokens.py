@@ -181,7 +181,8 @@ def end_of_teams(found: Found, organization: str, draft: IdsDraft) -> Decision[N
 
     Refuses: forbidden, ids of no such tokens.
     """
-    tokens = found.of(TeamTokensWithIds(as_owner(found, organization).id, draft.wanted))
+    owner = as_owner(found, organization)
+    tokens = found.of(TeamTokensWithIds(owner.id, draft.wanted))
     refuse_all(draft.all_faults({token.id for token in tokens}, NO_SUCH_TOKEN))
     return together(None, *(revoked(found, token) for token in tokens))
 

@@ -95,7 +95,8 @@ async def waiting(tx: Transaction, claimed: Claimed) -> Waiting | None:
     if row is None:
         return None
     hash_, content, version, *invited = row
-    return Waiting(claimed, _invited(invited), Link(bytes(hash_), Sealed(bytes(content), version)))
+    link = Link(bytes(hash_), Sealed(bytes(content), version))
+    return Waiting(claimed, _invited(invited), link)
 
 
 def settling(membership_id: str, link_hash: bytes, how: Delivery) -> Statement:

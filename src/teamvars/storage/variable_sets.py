@@ -427,7 +427,8 @@ async def contested(
     targets = await _targets_of(tx, of_sets)
     attached = {id_: its.workspaces | its.projects for id_, its in targets.items()}
     places = await projects.places(tx, organization_id)
-    return Contest(names, Layout({one.id: one for one in sets}, attached, places, of_sets), own)
+    others = Layout({one.id: one for one in sets}, attached, places, of_sets)
+    return Contest(names, others, own)
 
 
 async def _names_of(tx: Transaction, set_id: str) -> list[Name]:

@@ -334,7 +334,8 @@ def version(where: Where) -> None:
     service = located(where)
     served = None if service is None else release_of(service, travel_of(where))
     told = {"client": __version__, "server": served, "address": service and str(service)}
-    show(told, [("client", __version__), ("server", f"{served}  {service}" if served else "-")])
+    rows = [("client", __version__), ("server", f"{served}  {service}" if served else "-")]
+    show(told, rows)
     if service is not None and served is not None and (said := misfit(service, served)):
         note(said)
 
