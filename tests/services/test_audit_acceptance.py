@@ -14,7 +14,7 @@ from teamvars.storage import streams
 from tests.services.altered_trails import cut, execute, wipe
 from tests.services.calls import Calls, caller
 from tests.services.jobs import propose
-from tests.services.test_audit_verification import ACME, CHAIN, WHOLE, history
+from tests.services.test_audit_verification import ACME, CHAIN, WHOLE, history, remains_of
 from tests.support.deployment import operator
 
 EDIT = (
@@ -294,33 +294,32 @@ async def test_who_cannot_accept_since_the_last_number_is_taken_is_told_which_ro
 
 # Without a store
 
-NOBODY = Remains("ws-2", None, [])
-STRAY = Remains("ws-2", None, history(CHAIN.open("ws-2", "org-1"))[0])
-ROW = Remains("ws-2", CHAIN.open("ws-2", "org-1"), [])
-OF_SYSTEM, OF_ACME_ROW = Remains(SYSTEM_STREAM, *WHOLE[0]), Remains("org-1", *WHOLE[1])
-CUT_ACME = Remains("org-1", ACME, [])
-ACME_GONE = Remains("org-1", None, [])
+NOBODY = remains_of(None, [], "ws-2")
+STRAY = remains_of(None, history(CHAIN.open("ws-2", "org-1"))[0], "ws-2")
+ROW = remains_of(CHAIN.open("ws-2", "org-1"), [], "ws-2")
+OPENED_ONCE = remains_of(None, [])
+OF_SYSTEM, OF_ACME_ROW = remains_of(*WHOLE[0], SYSTEM_STREAM), remains_of(*WHOLE[1], "org-1")
+CUT_ACME = remains_of(ACME, [], "org-1")
+ACME_GONE = remains_of(None, [], "org-1")
 
 
-def place_of(remains: Remains, above: Remains = OF_ACME_ROW) -> Any:
+async def place_of(remains: Remains, above: Remains = OF_ACME_ROW) -> Any:
     """A stream that an operator would accept, of which the one above is as it is."""
-    heard = audit_verification.Testimony(CHAIN)
-    heard.hear([*OF_SYSTEM.entries, *above.entries])
-    return audit_verification._Place(CHAIN, heard, remains, OF_SYSTEM, above)
+    return await audit_verification._Place.of(CHAIN, remains, OF_SYSTEM, above)
 
 
 @pytest.mark.parametrize(
-    ("remains", "above", "digest", "why"),
+    ("remains", "above", "found", "why"),
     [
-        (NOBODY, OF_ACME_ROW, NOBODY.digest, "no stream ws-2"),
-        (STRAY, OF_ACME_ROW, STRAY.digest, None),
-        (ROW, OF_ACME_ROW, ROW.digest, None),
-        (Remains("ws-1", None, []), OF_ACME_ROW, Remains("ws-1", None, []).digest, None),
-        (Remains("ws-1", *WHOLE[2]), OF_ACME_ROW, "", "verifies"),
-        (STRAY, OF_ACME_ROW, ROW.digest, "not the present state"),
-        (STRAY, CUT_ACME, STRAY.digest, "org-1 does not verify"),
-        (STRAY, ACME_GONE, STRAY.digest, None),
-        (CUT_ACME, CUT_ACME, CUT_ACME.digest, None),
+        (NOBODY, OF_ACME_ROW, NOBODY, "no stream ws-2"),
+        (STRAY, OF_ACME_ROW, STRAY, None),
+        (ROW, OF_ACME_ROW, ROW, None),
+        (OPENED_ONCE, OF_ACME_ROW, OPENED_ONCE, None),
+        (remains_of(*WHOLE[2]), OF_ACME_ROW, NOBODY, "verifies"),
+        (STRAY, OF_ACME_ROW, ROW, "not the present state"),
+        (STRAY, CUT_ACME, STRAY, "org-1 does not verify"),
+        (STRAY, ACME_GONE, STRAY, None),
+        (CUT_ACME, CUT_ACME, CUT_ACME, None),
     ],
     ids=[
         "nothing at all",
@@ -334,10 +333,10 @@ def place_of(remains: Remains, above: Remains = OF_ACME_ROW) -> Any:
         "what was cut",
     ],
 )
-def test_what_is_there_of_a_stream_is_accepted_when_it_is_its_turn(
-    remains: Remains, above: Remains, digest: str, why: str | None
+async def test_what_is_there_of_a_stream_is_accepted_when_it_is_its_turn(
+    remains: Remains, above: Remains, found: Remains, why: str | None
 ) -> None:
-    place = place_of(remains, above)
+    place, digest = await place_of(remains, above), await found.digest()
     if why is None:
         place.require_acceptable(digest)
     else:
@@ -356,7 +355,8 @@ async def test_the_number_of_an_acceptance_is_above_what_the_row_says(
     far = 2**40
     row = replace(CHAIN.open("ws-2", "org-1"), sequence=far)
     tx: Any = None
-    assert await place_of(Remains("ws-2", row, [])).next_number(tx) > far
+    place = await place_of(remains_of(row, [], "ws-2"))
+    assert await place.next_number(tx) > far
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,8 @@ async def test_the_number_of_an_acceptance_is_above_what_the_row_says(
         (OF_SYSTEM, OF_SYSTEM, []),
     ],
 )
-def test_an_acceptance_is_recorded_in_the_systems_stream_and_that_of_an_end_above(
+async def test_an_acceptance_is_recorded_in_the_systems_stream_and_that_of_an_end_above(
     remains: Remains, above: Remains, recorded_in: list[str]
 ) -> None:
-    assert [one.id for one in place_of(remains, above).witnesses()] == recorded_in
+    place = await place_of(remains, above)
+    assert [one.id for one in place.witnesses()] == recorded_in

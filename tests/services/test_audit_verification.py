@@ -1,7 +1,8 @@
 """What authentic entries say of a stream, and whether what is there of it is that."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from teamvars.domain.audit import (
     Stream,
 )
 from teamvars.security import keyring
-from teamvars.security.chain import Chain, row_digest
+from teamvars.security.chain import Chain, Way, row_digest
 from teamvars.services import audit_verification
 from teamvars.services.audit_verification import Remains
 from teamvars.storage import streams
@@ -50,32 +51,45 @@ ENTRIES, STREAM = history()
 SYSTEM = CHAIN.open(SYSTEM_STREAM, NO_ORGANIZATION)
 OPENS, SYSTEM = said(SYSTEM, opens=["ws-1"])
 CLOSES, _ = said(SYSTEM, closes=[end_of(STREAM)])
-CUT = Remains("ws-1", replace(STREAM, sequence=1, link=ENTRIES[0].link), ENTRIES[:1])
-GONE = Remains("ws-1", None, ENTRIES[:1])
+
+
+def remains_of(
+    row: Stream | None, entries: Sequence[AuditEntry], stream_id: str = "ws-1"
+) -> Remains:
+    """What there is of a stream, an entry at a time."""
+
+    async def pieces() -> AsyncGenerator[Sequence[AuditEntry]]:
+        for entry in entries:
+            yield [entry]
+
+    return Remains(stream_id, row, pieces)
+
+
+CUT_ROW, LEFT = replace(STREAM, sequence=1, link=ENTRIES[0].link), ENTRIES[:1]
+CUT, GONE = remains_of(CUT_ROW, LEFT), remains_of(None, LEFT)
 
 
 def accepted(found: Remains, number: int) -> tuple[Acceptance, AuditEntry]:
     """What an operator accepts of a stream, and the entry of the system's that says so."""
-    row = row_digest(found.row).hex()
-    made = Acceptance("ws-1", number, found.digest, row, "why")
+    digest, row = asyncio.run(found.digest()), row_digest(found.row).hex()
+    made = Acceptance("ws-1", number, digest, row, "why")
     return made, said(SYSTEM, ACCEPT, **made.details())[0]
 
 
 ACCEPTED, OF_CUT = accepted(CUT, 5)
 ENDED, OF_GONE = accepted(GONE, 5)
-assert CUT.row is not None
 ITS_OWN, AFTER = CHAIN.accept(
-    CUT.row,
+    CUT_ROW,
     5,
     replace(event(1), action=ACCEPT, subject_id="ws-1", details=ACCEPTED.details()),
-    bytes.fromhex(CUT.digest),
+    bytes.fromhex(ACCEPTED.digest),
 )
 CLOSED_THERE, _ = said(SYSTEM, closes=[end_of(AFTER)])
 FORGED = CLOSES._replace(details=OPENS.details)
 
 
 def whole(stream: Stream | None = STREAM, entries: Iterable[AuditEntry] = ENTRIES) -> Remains:
-    return Remains("ws-1", stream, [*entries])
+    return remains_of(stream, [*entries])
 
 
 @pytest.mark.parametrize(
@@ -95,30 +109,35 @@ def whole(stream: Stream | None = STREAM, entries: Iterable[AuditEntry] = ENTRIE
         ([OPENS, CLOSES], whole(None, ENTRIES[:2]), 3, "does not end where"),
         ([OPENS], CUT, 2, "head was altered"),
         ([OPENS, OF_CUT], CUT, 5, "the entry is missing with which an operator"),
-        ([OPENS, OF_CUT], whole(AFTER, [*CUT.entries, ITS_OWN]), None, ""),
-        ([OF_CUT], whole(AFTER, [*CUT.entries, ITS_OWN]), None, ""),
+        ([OPENS, OF_CUT], whole(AFTER, [*LEFT, ITS_OWN]), None, ""),
+        ([OF_CUT], whole(AFTER, [*LEFT, ITS_OWN]), None, ""),
         ([OPENS, OF_CUT], whole(AFTER, [ITS_OWN]), 5, "has changed since"),
-        ([OPENS, OF_CUT], whole(None, [*CUT.entries, ITS_OWN]), 1, "the stream is missing"),
-        ([OPENS, CLOSES, OF_CUT], whole(AFTER, [*CUT.entries, ITS_OWN]), None, ""),
-        ([OPENS, OF_CUT, CLOSED_THERE], whole(None, [*CUT.entries, ITS_OWN]), None, ""),
-        ([OPENS, OF_CUT, CLOSED_THERE], whole(None, CUT.entries), 5, "the entry is missing"),
+        ([OPENS, OF_CUT], whole(None, [*LEFT, ITS_OWN]), 1, "the stream is missing"),
+        ([OPENS, CLOSES, OF_CUT], whole(AFTER, [*LEFT, ITS_OWN]), None, ""),
+        ([OPENS, OF_CUT, CLOSED_THERE], whole(None, [*LEFT, ITS_OWN]), None, ""),
+        ([OPENS, OF_CUT, CLOSED_THERE], whole(None, LEFT), 5, "the entry is missing"),
         ([OPENS, OF_GONE], GONE, None, ""),
         ([OF_GONE], GONE, None, ""),
         ([OPENS, OF_GONE], whole(None), 5, "has changed since"),
         ([OPENS, OF_GONE], CUT, 5, "is there after its end"),
     ],
 )
-def test_a_stream_holds_where_it_is_what_authentic_entries_say(
+async def test_a_stream_holds_where_it_is_what_authentic_entries_say(
     heard: list[AuditEntry], remains: Remains, place: int | None, why: str
 ) -> None:
     testimony = audit_verification.Testimony(CHAIN)
-    testimony.hear([*heard, *remains.entries])
-    found = testimony.first_break(remains)
+    testimony.hear(heard)
+    way = Way(CHAIN, "ws-1")
+    async for entries in remains.pieces():
+        testimony.hear(entries)
+        way.follow(entries)
+    found = await testimony.first_break(remains, way)
     if place is None:
         assert found is None
         return
     assert found is not None
-    assert (found.stream_id, found.sequence, found.found) == ("ws-1", place, remains.digest)
+    digest = await remains.digest()
+    assert (found.stream_id, found.sequence, found.found) == ("ws-1", place, digest)
     assert why in found.reason
 
 
@@ -131,7 +150,7 @@ def test_a_stream_is_new_that_was_not_heard_of_before() -> None:
 
 def test_an_acceptance_counts_where_the_systems_stream_records_it() -> None:
     testimony = audit_verification.Testimony(CHAIN)
-    testimony.hear([*CUT.entries, ITS_OWN])
+    testimony.hear([*LEFT, ITS_OWN])
     assert testimony.acceptances == {("ws-1", 5): ACCEPTED}
     assert testimony.accepted == {}
     testimony.hear([OF_CUT])
@@ -188,6 +207,9 @@ class Trails:
         self.asked.append(ids)
         return [entry for entry in self._entries if entry.stream_id in ids]
 
+    async def pages(self, tx: object, id_: str) -> AsyncGenerator[list[AuditEntry]]:
+        yield await self.entries(tx, [id_])
+
     async def entries_between(self, _: object, place: tuple[str, int, int]) -> list[AuditEntry]:
         id_, above, up_to = place
         its = (entry for entry in self._entries if entry.stream_id == id_)
@@ -197,7 +219,7 @@ class Trails:
 @pytest.fixture
 def verified(monkeypatch: pytest.MonkeyPatch) -> Any:
     async def verified(trails: Trails, *kept: Head) -> list[tuple[str, int, str]]:
-        for name in ("every", "sizes", "entries", "entries_between"):
+        for name in ("every", "sizes", "entries", "pages", "entries_between"):
             monkeypatch.setattr(streams, name, getattr(trails, name))
         monkeypatch.setattr(schemas, "schema", trails.schema)
         nothing: Any = None
@@ -221,7 +243,7 @@ async def test_entries_are_of_the_organization_that_their_stream_is_of(verified:
     other = OF_ACME._replace(organization_id="org-2")
     assert len(await verified(Trails(WHOLE[0], (ACME, [other]), WHOLE[2]))) == 1
     # Nobody knows whose it is.
-    assert audit_verification._strayed(whole(), None, has_older_nodes=False) is None
+    assert audit_verification._strayed(ENTRIES, None, has_older_nodes=False) is None
     stray = await verified(Trails(*WHOLE[:2], WHOLE[2], (CHAIN.open("ws-2", "org-1"), [])))
     assert [id_ for id_, *_ in stray] == ["ws-2"]
 

@@ -3,7 +3,8 @@
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
 
 import msgspec
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -108,7 +109,7 @@ class Chain:
         """The entry with that number, above all there are, by which an operator accepts what was
         found of a stream, and from which it goes on.
 
-        In the place of the link before it is the digest of what was found: see `first_break`.
+        In the place of the link before it is the digest of what was found: see `Way`.
         """
         entry = self._linked(stream, number, found, event)
         return entry, self._after(stream, entry, None)
@@ -141,41 +142,10 @@ class Chain:
         place = entry.sequence, entry.link, head
         return HeldStream(stream.id, stream.organization_id, *place, usage or stream.usage)
 
-    def first_break(
-        self, stream_id: str, entries: Sequence[AuditEntry], end: tuple[int, bytes]
-    ) -> Break | None:
-        """The first place where the entries, in order, do not lead to `end`; None: they do.
-
-        `end` is the sequence number and link the stream must have, as its row or, once it is
-        closed, its parent's record says. What an operator has accepted last, with all before it, is
-        compared with the digest of what there was then.
-        """
-        sequence, link, rest = 0, GENESIS, entries
-        if accepted := self.acceptances(stream_id, entries):
-            entry = accepted[-1]
-            before = entries[: entries.index(entry)]
-            if digest_of(row_accepted(entry), before) != entry.previous:
-                return Break(stream_id, entry.sequence, "what was accepted here has changed since")
-            sequence, link, rest = entry.sequence, entry.link, entries[len(before) + 1 :]
-        for entry in rest:
-            if entry.sequence != sequence + 1:
-                return Break(stream_id, sequence + 1, "the entry is missing")
-            if entry.previous != link or not self.holds(entry):
-                return Break(stream_id, entry.sequence, "the entry was altered or replaced")
-            sequence, link = entry.sequence, entry.link
-        if (sequence, link) != end:
-            return Break(stream_id, sequence + 1, "the stream does not end where its head says")
-        return None
-
-    def acceptances(self, stream_id: str, entries: Iterable[AuditEntry]) -> list[AuditEntry]:
-        """The authentic ones of the entries by which an operator has accepted the stream."""
-        return [
-            entry
-            for entry in entries
-            if entry.action == ACCEPT
-            and entry.stream_id == entry.subject_id == stream_id
-            and self.holds(entry)
-        ]
+    def accepts(self, stream_id: str, entry: AuditEntry) -> bool:
+        """Whether that is an authentic entry by which an operator has accepted the stream."""
+        is_its = entry.action == ACCEPT and entry.stream_id == entry.subject_id == stream_id
+        return is_its and self.holds(entry)
 
     def version_of(self, stream: Stream) -> str:
         """What callers are shown in place of the head, as the version of what the stream is about.
@@ -243,6 +213,59 @@ class Chain:
         return mac.finalize()
 
 
+class Way:
+    """How far the entries of a stream lead, which are followed in order and not kept.
+
+    What an operator has `accepted` last, with all before it, is compared with the digest of what
+    there was then. `last` is the entry that was followed last.
+    """
+
+    def __init__(self, chain: Chain, stream_id: str) -> None:
+        self.accepted: AuditEntry | None = None
+        self.last: AuditEntry | None = None
+        self._chain = chain
+        self._stream_id = stream_id
+        self._place = 0, GENESIS
+        self._break: Break | None = None
+
+    def follow(self, entries: Iterable[AuditEntry]) -> None:
+        """Goes on with the entries that come next."""
+        for entry in entries:
+            self.last = entry
+            if self._chain.accepts(self._stream_id, entry):
+                self.accepted, self._break = entry, None
+            elif self._break is None:
+                self._break = self._fault(entry)
+            if self._break is None:
+                self._place = entry.sequence, entry.link
+
+    def _fault(self, entry: AuditEntry) -> Break | None:
+        """A break where it is not what comes next."""
+        sequence, link = self._place
+        if entry.sequence != sequence + 1:
+            return Break(self._stream_id, sequence + 1, "the entry is missing")
+        if entry.previous != link or not self._chain.holds(entry):
+            return Break(self._stream_id, entry.sequence, "the entry was altered or replaced")
+        return None
+
+    def first_break(self, end: tuple[int, bytes], before: bytes | None) -> Break | None:
+        """The first place where the entries do not lead to `end`; None: they do.
+
+        `end` is the sequence number and link the stream must have, as its row or, once it is
+        closed, its parent's record says. `before` is the digest of what there is before the entry
+        that is `accepted`, with its `row_accepted`.
+        """
+        if self.accepted is not None and before != self.accepted.previous:
+            return Break(
+                self._stream_id, self.accepted.sequence, "what was accepted here has changed since"
+            )
+        if self._break is None and self._place != end:
+            return Break(
+                self._stream_id, self._place[0] + 1, "the stream does not end where its head says"
+            )
+        return self._break
+
+
 def row_digest(stream: Stream | None) -> bytes:
     """Stands for the row of a stream; empty where there is none."""
     if stream is None:
@@ -252,14 +275,21 @@ def row_digest(stream: Stream | None) -> bytes:
     return hashlib.sha256(length_prefixed("stream row", *map(_plain, row))).digest()
 
 
-def digest_of(row: bytes, entries: Iterable[AuditEntry]) -> bytes:
-    """Stands for all that is there of a stream: its row, as `row_digest` has it, and its entries.
+async def digest_of(
+    row: bytes, pieces: AsyncGenerator[Sequence[AuditEntry]], end: AuditEntry | None = None
+) -> bytes:
+    """Stands for all that is there of a stream: its row, as `row_digest` has it, and its entries,
+    or those before an `end`.
 
     Whose an entry is follows from its stream, and may be filled in later: that is not in it.
     """
     digest = hashlib.sha256(length_prefixed("stream found", row))
-    for entry in entries:
-        digest.update(length_prefixed(*map(_plain, entry[: _FIELDS_OF_2 + 1])))
+    async with aclosing(pieces):
+        async for entries in pieces:
+            for entry in entries:
+                if entry == end:
+                    return digest.digest()
+                digest.update(length_prefixed(*map(_plain, entry[: _FIELDS_OF_2 + 1])))
     return digest.digest()
 
 

@@ -2,7 +2,17 @@
 found of a stream that does not hold, so that it can go on.
 """
 
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from functools import partial
 from typing import Any, Self
 
 import msgspec
@@ -32,7 +42,14 @@ from teamvars.domain.errors import (
     there_is_no,
 )
 from teamvars.domain.names import is_safe
-from teamvars.security.chain import Chain, digest_of, row_digest, unforeseen_above
+from teamvars.security.chain import (
+    Chain,
+    Way,
+    digest_of,
+    row_accepted,
+    row_digest,
+    unforeseen_above,
+)
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
 from teamvars.storage.engines import schemas
@@ -53,23 +70,25 @@ Place = tuple[str, int]
 
 
 class Remains(msgspec.Struct, frozen=True):
-    """All that is there of a stream: its row, unless that is gone, and its entries in order."""
+    """All that is there of a stream: its row, unless that is gone, and its entries in order, piece
+    by piece: there may be more than memory has room for.
+    """
 
     stream_id: str
     row: Stream | None
-    entries: Sequence[AuditEntry]
+    pieces: Callable[[], AsyncGenerator[Sequence[AuditEntry]]]
 
-    @property
-    def digest(self) -> str:
+    async def digest(self) -> str:
         """What an operator accepts it by."""
-        return digest_of(row_digest(self.row), self.entries).hex()
+        return (await digest_of(row_digest(self.row), self.pieces())).hex()
 
 
 class Testimony:
     """What authentic entries say of streams, gathered from one stream after another.
 
     `opened` has the streams that there must be, each with the number and link of its last entry
-    where it has ended. `accepted` has what an operator has accepted last of each.
+    where it has ended. `accepted` has what an operator has accepted last of each, and `recorded`
+    those in which there is the entry of that.
     """
 
     def __init__(self, chain: Chain) -> None:
@@ -77,6 +96,7 @@ class Testimony:
         self.opened: dict[str, tuple[int, bytes] | None] = {SYSTEM_STREAM: None}
         self.accepted: dict[str, Acceptance] = {}
         self.acceptances: dict[Place, Acceptance] = {}
+        self.recorded: set[str] = set()
 
     def hear(self, entries: Iterable[AuditEntry]) -> list[str]:
         """Notes what those say that are authentic; returns the streams not heard of before."""
@@ -84,44 +104,54 @@ class Testimony:
         for entry in entries:
             vouched_for = vouched(entry)
             # Most say nothing of streams, and each is authenticated where its own is gone through.
-            if not (vouched_for or entry.action == ACCEPT) or not self._chain.holds(entry):
-                continue
-            # One by one: the difference of the keys would go through all streams each time.
-            new += [id_ for id_ in vouched_for if id_ not in self.opened]
-            self.opened.update(vouched_for)
-            if entry.action == ACCEPT:
-                acceptance = Acceptance.read(entry)
-                self.acceptances[acceptance.stream_id, acceptance.sequence] = acceptance
-                if entry.stream_id == SYSTEM_STREAM:
-                    self.accepted[acceptance.stream_id] = acceptance
+            if (vouched_for or entry.action == ACCEPT) and self._chain.holds(entry):
+                # One by one: the difference of the keys would go through all streams each time.
+                new += [id_ for id_ in vouched_for if id_ not in self.opened]
+                self.opened.update(vouched_for)
+                if entry.action == ACCEPT:
+                    made = Acceptance.read(entry)
+                    self.acceptances[made.stream_id, made.sequence] = made
+                    if entry.stream_id == SYSTEM_STREAM:
+                        self.accepted[made.stream_id] = made
+            accepted = self.accepted.get(entry.stream_id)
+            if accepted is not None and accepted.is_of(entry):
+                self.recorded.add(entry.stream_id)
         return new
 
-    def first_break(self, remains: Remains) -> Break | None:
+    async def first_break(self, remains: Remains, way: Way) -> Break | None:
         """The first place where a stream does not hold; None: it does. What its own entries say
-        must have been heard.
+        must have been heard, and the way been followed to their end.
         """
-        accepted = self.accepted.get(remains.stream_id)
+        stream_id, accepted = remains.stream_id, self.accepted.get(remains.stream_id)
         if accepted is not None and not accepted.row:
-            found = _ended_otherwise(remains, accepted)
-        elif remains.stream_id not in self.opened and accepted is None:
-            found = Break(remains.stream_id, 1, "no entry records the beginning of this stream")
+            found = await _ended_otherwise(remains, accepted)
+        elif stream_id not in self.opened and accepted is None:
+            found = Break(stream_id, 1, "no entry records the beginning of this stream")
+        elif accepted is not None and stream_id not in self.recorded:
+            reason = "the entry is missing with which an operator accepted the stream"
+            found = Break(stream_id, accepted.sequence, reason)
         else:
-            found = _unrecorded(remains, accepted) or self._break(remains, accepted)
-        return None if found is None else replace(found, found=remains.digest)
+            found = await self._break(remains, way, accepted)
+        return None if found is None else replace(found, found=await remains.digest())
 
-    def _break(self, remains: Remains, accepted: Acceptance | None) -> Break | None:
+    async def _break(self, remains: Remains, way: Way, accepted: Acceptance | None) -> Break | None:
         stream_id, row = remains.stream_id, remains.row
         end = self.opened.get(stream_id)
         if end is not None and accepted is not None and end[0] < accepted.sequence:
             end = None  # it was accepted as one that goes on
         if end is not None and row is not None:
             return Break(stream_id, end[0] + 1, "the stream is there after its end")
-        if end is not None:
-            return self._chain.first_break(stream_id, remains.entries, end)
-        if row is None:
-            return Break(stream_id, 1, "the stream is missing")
-        found = self._chain.first_break(stream_id, remains.entries, (row.sequence, row.link))
-        if found is None and not self._chain.head_holds(row):
+        if end is None:
+            if row is None:
+                return Break(stream_id, 1, "the stream is missing")
+            end = row.sequence, row.link
+        before = (
+            await digest_of(row_accepted(entry), remains.pieces(), entry)
+            if (entry := way.accepted)
+            else None
+        )
+        found = way.first_break(end, before)
+        if found is None and row is not None and not self._chain.head_holds(row):
             former = self._chain.signer(row, closed=True)
             reason = "the stream's head was altered" if former is None else _OUTDATED.format(former)
             return Break(stream_id, row.sequence + 1, reason)
@@ -141,23 +171,26 @@ async def verify(
     reached = 0
     while reached < len(order):
         async for remains in _walked(tx, order, live, sizes, reached):
-            new = heard.hear(remains.entries)
-            order += new
-            above = None if remains.stream_id == SYSTEM_STREAM else remains.stream_id
-            organizations.update({id_: above or id_ for id_ in new})
-            breaks.append(
-                heard.first_break(remains)
-                or _strayed(
-                    remains,
-                    organizations.get(remains.stream_id),
-                    has_older_nodes=has_older_nodes,
+            stream_id, way = remains.stream_id, Way(chain, remains.stream_id)
+            above = None if stream_id == SYSTEM_STREAM else stream_id
+            strayed: Break | None = None
+            async for entries in remains.pieces():
+                new = heard.hear(entries)
+                order += new
+                organizations.update({id_: above or id_ for id_ in new})
+                way.follow(entries)
+                strayed = strayed or _strayed(
+                    entries, organizations.get(stream_id), has_older_nodes=has_older_nodes
                 )
-            )
+            breaks.append(await heard.first_break(remains, way) or strayed)
             reached += 1
         # What no entry opens any more an operator may have accepted, and that may have opened more.
         order += sorted(heard.accepted.keys() - set(order))
     strays = sorted({*live, *sizes} - set(order))
-    breaks += [heard.first_break(one) async for one in _walked(tx, strays, live, sizes)]
+    breaks += [
+        await heard.first_break(one, Way(chain, one.stream_id))
+        async for one in _walked(tx, strays, live, sizes)
+    ]
     breaks += [await _lost(tx, head) for head in kept]
     breaks += [_accepted(one) for place, one in heard.acceptances.items() if place not in passed]
     return len(order), [found for found in breaks if found is not None]
@@ -182,28 +215,26 @@ async def _walked(
             portion[stream_id] = []
             room -= sizes.get(stream_id, 0) + 1
             reached += 1
-        for entry in await streams.entries(tx, list(portion)):
+        is_alone = len(portion) == 1  # and may be long
+        for entry in () if is_alone else await streams.entries(tx, list(portion)):
             portion[entry.stream_id].append(entry)
         for id_, entries in portion.items():
-            yield Remains(id_, live.get(id_), entries)
+            pieces = partial(streams.pages, tx, id_) if is_alone else partial(_whole, entries)
+            yield Remains(id_, live.get(id_), pieces)
 
 
-def _ended_otherwise(remains: Remains, accepted: Acceptance) -> Break | None:
+async def _whole(entries: Sequence[AuditEntry]) -> AsyncGenerator[Sequence[AuditEntry]]:
+    yield entries
+
+
+async def _ended_otherwise(remains: Remains, accepted: Acceptance) -> Break | None:
     """A break where what was accepted as the end of a stream is not all there is of it."""
     if remains.row is not None:
         return Break(remains.stream_id, accepted.sequence, "the stream is there after its end")
-    if remains.digest != accepted.digest:
+    if await remains.digest() != accepted.digest:
         reason = "what was accepted here has changed since"
         return Break(remains.stream_id, accepted.sequence, reason)
     return None
-
-
-def _unrecorded(remains: Remains, accepted: Acceptance | None) -> Break | None:
-    """A break where the stream lacks the entry of an acceptance that the system's records."""
-    if accepted is None or any(accepted.is_of(entry) for entry in remains.entries):
-        return None
-    reason = "the entry is missing with which an operator accepted the stream"
-    return Break(remains.stream_id, accepted.sequence, reason)
 
 
 def _accepted(acceptance: Acceptance) -> Break:
@@ -215,7 +246,7 @@ def _accepted(acceptance: Acceptance) -> Break:
 
 
 def _strayed(
-    remains: Remains, organization_id: str | None, *, has_older_nodes: bool
+    entries: Iterable[AuditEntry], organization_id: str | None, *, has_older_nodes: bool
 ) -> Break | None:
     """A break where an entry is another organization's than its stream, or nobody's and so found by
     none; None: they are all its. What an older node has just written is nobody's until it is filled
@@ -223,7 +254,7 @@ def _strayed(
 
     Where nobody knows any more whose the stream is, neither is that of its entries.
     """
-    for entry in remains.entries if organization_id is not None else ():
+    for entry in entries if organization_id is not None else ():
         whose = entry.organization_id
         if whose != organization_id and not (whose is None and has_older_nodes):
             reason = f"the entry's organization is not that of its stream, '{organization_id}'"
@@ -281,7 +312,8 @@ async def accept(
 class _Place(msgspec.Struct, frozen=True):
     """A stream, and the streams above it that record its acceptance; all are locked.
 
-    `above` is the one that has opened it: the system's, or its organization's.
+    `above` is the one that has opened it: the system's, or its organization's. `breaks` has the
+    first of each that does not hold, and `last` is the last of its entries.
     """
 
     chain: Chain
@@ -289,31 +321,44 @@ class _Place(msgspec.Struct, frozen=True):
     remains: Remains
     system: Remains
     above: Remains
+    breaks: Mapping[str, Break | None]
+    last: AuditEntry | None
 
     @classmethod
     async def lock(cls, tx: Transaction, chain: Chain, stream_id: str) -> Self:
         above = await _opened_in(tx, chain, stream_id)
         locked = await streams.lock_existing(tx, {SYSTEM_STREAM, above, stream_id})
-        heard = Testimony(chain)
         its_own, system, over = [
-            Remains(id_, locked.get(id_), await streams.entries(tx, [id_]))
+            Remains(id_, locked.get(id_), partial(streams.pages, tx, id_))
             for id_ in (stream_id, SYSTEM_STREAM, above)
         ]
-        heard.hear([*system.entries, *over.entries])
-        return cls(chain, heard, its_own, system, over)
+        return await cls.of(chain, its_own, system, over)
+
+    @classmethod
+    async def of(cls, chain: Chain, remains: Remains, system: Remains, above: Remains) -> Self:
+        """What is found of them."""
+        heard, breaks, last = Testimony(chain), {}, {}
+        for id_, one in {one.stream_id: one for one in (system, above, remains)}.items():
+            way = Way(chain, id_)
+            async for entries in one.pieces():
+                heard.hear(entries)
+                way.follow(entries)
+            breaks[id_], last[id_] = await heard.first_break(one, way), way.last
+        return cls(chain, heard, remains, system, above, breaks, last[remains.stream_id])
 
     def require_acceptable(self, digest: str) -> None:
         """Refuses what is not there, what holds, what has changed, and what is not its turn yet."""
         stream_id = self.remains.stream_id
-        if not (self.remains.row or self.remains.entries or stream_id in self.heard.opened):
+        if not (self.remains.row or self.last or stream_id in self.heard.opened):
             raise there_is_no(f"stream {stream_id}")
         for witness in (self.system, self.above):
             is_another = witness.stream_id != stream_id
-            if is_another and witness.row is not None and self.heard.first_break(witness):
+            if is_another and witness.row is not None and self.breaks[witness.stream_id]:
                 raise Refusal(ACCEPT_FIRST.filled(stream=witness.stream_id))
-        if self.heard.first_break(self.remains) is None:
+        found = self.breaks[stream_id]
+        if found is None:
             raise Refusal(NOTHING_TO_ACCEPT.filled(stream=stream_id))
-        if self.remains.digest != digest:
+        if found.found != digest:
             raise Refusal(FOUND_OTHERWISE.filled(stream=stream_id))
 
     async def next_number(self, tx: Transaction) -> int:
@@ -327,7 +372,7 @@ class _Place(msgspec.Struct, frozen=True):
             known = max(known, earlier.sequence)
         # What the row says may be no number that anything can come after; it is written anew.
         number = unforeseen_above(self.remains.row, known) or unforeseen_above(None, known)
-        last: object = self.remains.entries[-1].sequence if self.remains.entries else 0
+        last: object = self.last.sequence if self.last else 0
         if number is None or not isinstance(last, int | float) or last >= number:
             raise Refusal(NO_ROOM.filled(stream=stream_id))
         return number

@@ -1,6 +1,6 @@
 """Streams: the rows that order the changes of one subject, and their audit entries."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from operator import attrgetter
 
 import msgspec
@@ -201,13 +201,25 @@ async def entries(tx: Transaction, stream_ids: Sequence[str]) -> list[AuditEntry
     return await _fetch_entries(tx, rest, each(stream_ids))
 
 
-async def entries_after(tx: Transaction, stream_id: str, sequence: int) -> list[AuditEntry]:
-    """A page of a stream's entries with larger sequence numbers, oldest first.
+async def entries_after(tx: Transaction, stream_id: str, sequence: int | None) -> list[AuditEntry]:
+    """A page of a stream's entries with larger sequence numbers, oldest first; None: its first.
 
-    A gap in the numbers does not end it.
+    A gap in the numbers does not end it. What has no number, on SQLite, comes last, all on one
+    page: nothing says where the next would begin.
     """
-    rest = f"WHERE stream_id = $1 AND sequence > $2 ORDER BY sequence LIMIT {_PAGE}"
-    return await _fetch_entries(tx, rest, stream_id, sequence)
+    conditions, values = where(("stream_id = $n", stream_id), ("sequence > $n", sequence))
+    rest = f"WHERE {conditions} ORDER BY sequence"
+    page = await _fetch_entries(tx, f"{rest} LIMIT {_PAGE}", *values)
+    last: object = page[-1].sequence if len(page) == _PAGE else 0
+    return page if isinstance(last, int | float) else await _fetch_entries(tx, rest, *values)
+
+
+async def pages(tx: Transaction, stream_id: str) -> AsyncGenerator[list[AuditEntry]]:
+    """All entries of a stream, oldest first, a page at a time."""
+    after: int | None = None
+    while page := await entries_after(tx, stream_id, after):
+        yield page
+        after = page[-1].sequence
 
 
 async def entries_between(tx: Transaction, piece: Piece) -> list[AuditEntry]:

@@ -1,0 +1,106 @@
+"""Streams with more entries than are read at once, on both engines."""
+
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+
+from teamvars.domain.audit import AuditEntry, HeldStream
+from teamvars.storage import streams
+from teamvars.storage.database import Transaction
+from tests.security.samples import event
+from tests.services.altered_trails import execute
+from tests.services.calls import Calls
+from tests.services.test_audit_acceptance import accept, breaks
+
+MANY = 3_000
+EDIT = "UPDATE audit_entries SET details = '{{}}' WHERE stream_id = $1 AND sequence = {}"
+UNNUMBERED = "UPDATE audit_entries SET sequence = {} WHERE stream_id = $1 AND sequence = {}"
+
+
+async def extend(calls: Calls, stream_id: str, many: int) -> None:
+    """Makes so many changes of a stream, of nothing else."""
+    chain = calls.tools.chain
+
+    async def body(tx: Transaction) -> None:
+        stream = (await streams.lock(tx, [stream_id]))[stream_id]
+        held = chain.check(stream)
+        assert isinstance(held, HeldStream)
+        entries, after = chain.extend_all(held, map(event, range(many)), None)
+        await tx.write_each(*streams.appending(entries, [after]))
+
+    await calls.services.database.write(body)
+
+
+@contextmanager
+def peak() -> Iterator[list[int]]:
+    """How many bytes there are at once in the block, at the most."""
+    measured: list[int] = []
+    tracemalloc.start()
+    try:
+        yield measured
+        measured.append(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.fixture
+async def network(own_calls: Calls) -> str:
+    """The id of a stream with many changes."""
+    stream = own_calls.tenant.workspaces["network"]
+    await extend(own_calls, stream, MANY)
+    return stream
+
+
+async def test_a_long_stream_is_verified_and_accepted_without_being_held_whole(
+    own_calls: Calls, network: str
+) -> None:
+    database = own_calls.services.database
+    await extend(own_calls, network, 2 * MANY)
+    with peak() as whole:
+        assert len(await database.read(partial(streams.entries, stream_ids=[network]))) >= MANY
+    with peak() as verifying:
+        assert await breaks(own_calls) == {}
+    await execute(database, network, EDIT.format(MANY - 1))
+    with peak() as accepting:
+        place = await accept(own_calls, network)
+    with peak() as passing_over:
+        assert await breaks(own_calls, place) == {}
+    assert max(*verifying, *accepting, *passing_over) < whole[0] / 2
+
+
+@pytest.mark.parametrize("altered", [7, 1_007, MANY - 7])
+async def test_a_long_stream_holds_up_to_where_it_was_altered_wherever_that_is(
+    own_calls: Calls, network: str, altered: int
+) -> None:
+    database = own_calls.services.database
+    await execute(database, network, EDIT.format(altered))
+    assert (await breaks(own_calls))[network].sequence == altered
+    place = await accept(own_calls, network)
+    await extend(own_calls, network, MANY)
+    assert await breaks(own_calls, place) == {}
+    await execute(database, network, EDIT.format(altered + 1))
+    found = (await breaks(own_calls, place))[network]
+    assert (found.sequence, found.reason) == (place[1], "what was accepted here has changed since")
+
+
+@pytest.mark.parametrize("own_url", ["sqlite"], indirect=True)
+async def test_no_entry_is_passed_over_whatever_stands_for_its_number(
+    own_calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, stream = own_calls.services.database, own_calls.tenant.workspaces["network"]
+    await extend(own_calls, stream, 12)
+    for number, said in ((3, 2**62), (5, "6.5"), (8, "'one'"), (9, "CAST(x'ff' AS TEXT)")):
+        await execute(database, stream, UNNUMBERED.format(said, number))
+    await execute(database, stream, UNNUMBERED.format("x'00'", 10))
+
+    async def read(tx: Transaction) -> list[AuditEntry]:
+        return [entry async for page in streams.pages(tx, stream) for entry in page]
+
+    whole = await database.read(partial(streams.entries, stream_ids=[stream]))
+    for size in range(1, len(whole) + 2):
+        monkeypatch.setattr(streams, "_PAGE", size)
+        found = await database.read(read)
+        assert [entry.link for entry in found] == [entry.link for entry in whole]
