@@ -27,7 +27,7 @@ from aiosmtplib import (
 
 from teamvars.domain.invitations import Letter
 from teamvars.domain.names import fold
-from teamvars.domain.notices import Memo, Notice
+from teamvars.domain.notices import UNWANTED, Memo, Notice
 from teamvars.domain.times import moment
 from teamvars.kernel import Discreet
 
@@ -37,11 +37,6 @@ _POLICY = policy.SMTP.clone(max_line_length=998)
 # and literal addresses are no way to reach a colleague.
 _LOCAL = re.compile(r"[\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*")
 _DOMAIN = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
-
-_UNWANTED = (
-    "If no owner wanted that, delete the runner, look at the organization's audit trail, and "
-    "revoke the tokens of who did it."
-)
 
 SEND_SECONDS = 30.0
 """How long one message may take, from the connection until the server has taken it."""
@@ -74,13 +69,16 @@ def compose_notice(notice: Notice, sender: str, public_url: str) -> EmailMessage
     subject = f"Runner {notice.runner} of {notice.organization}: {notice.status}"
     message = _to(notice.address, sender, subject, b"notice of " + repr(notice).encode())
     page = f"{public_url}/app/{quote(notice.organization)}/runners"
-    message.set_content(f"{notice.sentence()}\n\n{page}\n\n{_UNWANTED}\n")
+    unwanted = UNWANTED.format("delete the runner")
+    message.set_content(f"{notice.sentence()}\n\n{page}\n\n{unwanted}\n")
     return message
 
 
 def compose_memo(memo: Memo, sender: str, public_url: str) -> EmailMessage:
-    """The message that is a memo. Raises Undeliverable."""
-    message = _to(memo.address, sender, memo.subject, b"memo " + memo.id.encode())
+    """The message that is a memo. What else is said under its id is another message. Raises
+    Undeliverable.
+    """
+    message = _to(memo.address, sender, memo.subject, f"memo {memo.id} {memo.text}".encode())
     message.set_content(f"{memo.text}\n\n{public_url}\n")
     return message
 

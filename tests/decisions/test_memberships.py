@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Delete, Insert, Needs, Update
+from teamvars.decisions import Delete, Insert, Locks, Needs, Update
 from teamvars.decisions.invitations import (
     Asked,
     Fresh,
@@ -39,6 +39,7 @@ from teamvars.decisions.needs import (
     UserCalled,
     UserWithId,
 )
+from teamvars.decisions.owners import TellOwners
 from teamvars.decisions.teams import PutMembers
 from teamvars.decisions.tokens import Fresh as FreshToken
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
@@ -276,7 +277,7 @@ def test_a_new_link_is_sent_again_only_if_there_was_one() -> None:
 
 def test_an_invitation_is_accepted_once_by_whom_it_is_for_while_it_is_good() -> None:
     stranger = to_acme(owner=False, member=False)
-    decision = accept(found(stranger, there(LIVE, "team-1")), "ou-2")
+    decision = accept(found(stranger, there(LIVE, "team-1"), locked=ALL), "ou-2")
     assert actions(decision) == [("org-1", "membership.update"), ("org-1", "invitation.accept")]
     assert decision.answer.memberships[0].team_ids == ["team-1"]
     assert accept(found(to_acme(owner=False), there()), "ou-1").writes == ()
@@ -284,15 +285,32 @@ def test_an_invitation_is_accepted_once_by_whom_it_is_for_while_it_is_good() -> 
     assert refused(accept, found(stranger, there(late)), "ou-2") == ["not_found"]
     other = found(to_acme(), there(LIVE), actor=Actor("user", "user-7", "at-7"))
     assert refused(accept, other, "ou-2") == ["forbidden"]
-    unlinked = accept(found(stranger, there(INVITED)), "ou-2")
+    unlinked = accept(found(stranger, there(INVITED), locked=ALL), "ou-2")
     assert actions(unlinked) == [("org-1", "membership.update")]
+    assert not any(isinstance(write, TellOwners) for write in decision.writes)
+
+
+def test_owners_are_told_of_whoever_accepts_to_be_one_and_both_trails_are_locked_before() -> None:
+    answers = (
+        there(LIVE, "team-0"),
+        to_acme(owner=False, member=False),
+        {UserWithId("user-1"): ALICE},
+    )
+    with pytest.raises(Needs) as needs:
+        accept(found(*answers), "ou-2")
+    assert needs.value.need == Locks(frozenset({"org-1", "team-0"}))
+    told, *_ = accept(found(*answers, locked=ALL), "ou-2").writes
+    assert isinstance(told, TellOwners)
+    assert told.organization_id == "org-1"
+    assert "UTC: alice. alice accepted an invitation." in told.text
+    assert "a@example.com" not in repr(told)
 
 
 def test_who_accepts_is_told_of_teams_only_where_their_token_has_rights() -> None:
     stranger, to = to_acme(owner=False, member=False), ToOrganizationWithId("org-1")
     closed = {to: replace(stranger[to], organization=replace(ACME, sso_required=True))}
     for reach, told in ((None, []), (frozenset({"org-1"}), ["team-1"])):
-        known = found(stranger, closed, there(LIVE, "team-1"))
+        known = found(stranger, closed, there(LIVE, "team-1"), locked=ALL)
         known.caller.reach = reach
         assert accept(known, "ou-2").answer.memberships[0].team_ids == told
     member = to_acme(owner=False, teams=("team-1",))
@@ -310,7 +328,7 @@ def opened(user: User) -> dict[Any, Any]:
 def test_a_link_gives_its_first_token_to_whoever_was_never_known() -> None:
     fresh = FreshToken("at-9", "token", b"h")
     new = replace(ALICE, email="a@example.com", placeholder=True)
-    decision = accept_by_link(found(opened(new), there(LIVE)), b"hash", fresh)
+    decision = accept_by_link(found(opened(new), there(LIVE), locked=ALL), b"hash", fresh)
     assert decision.answer.secret == "token"
     assert Update(new, replace(new, placeholder=False)) in decision.writes
     assert decision.streams == {"org-1", SYSTEM_STREAM}

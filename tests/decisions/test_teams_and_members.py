@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.decisions import Found, Need, Needs
-from teamvars.decisions.needs import MembersOf, ToTeam
+from teamvars.decisions.needs import MembershipsWithIds, MembersOf, ToTeam, UserWithId
+from teamvars.decisions.owners import TellOwners
 from teamvars.decisions.teams import (
     Direction,
     LinkedBy,
@@ -20,7 +21,7 @@ from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import LinkageType, Linked, MembersDraft, Status
 from teamvars.domain.teams import Right, Team, Visibility
-from tests.decisions.directory import MEMBER
+from tests.decisions.directory import ALICE, MEMBER
 
 TEAM = Team("team-1", "org-1", "crew", Visibility.SECRET, frozenset(), False)
 ACCESS = ToTeam("team-1")
@@ -117,8 +118,43 @@ def test_who_may_not_is_refused_before_anybody_is_looked_up(access: TeamAccess, 
 )
 def test_who_may_is_not(access: TeamAccess) -> None:
     asked = asking("user-1")
-    assert change_members(found(asked, OUT, access=access), asked).writes
+    known = found(asked, OUT, access=access)
+    known.answers |= {MembershipsWithIds(("ou-1",)): [MEMBER], UserWithId("user-9"): ALICE}
+    assert change_members(known, asked).writes
     assert access.may_change
+
+
+@pytest.mark.parametrize(
+    ("actor", "by"),
+    [
+        (Actor("user", "user-9", "at-1"), "mallory"),
+        (Actor("team", "team-1", "at-1"), "Somebody with a token of the owners team"),
+        (Actor("organization", "org-1", "at-1"), "Somebody with the organization's token"),
+    ],
+)
+def test_owners_are_told_who_became_one_and_by_whom_and_of_nobody_who_cannot_act_yet(
+    actor: Actor, by: str
+) -> None:
+    ids = [f"user-{n}" for n in range(1, 26)]
+    asked = asking(*ids)
+    linked = [Linked(id_, f"ou-{id_}", Status.ACTIVE, False) for id_ in ids]
+    known = found(asked, *linked, access=OF_OWNERS)
+    known.caller.actor = actor
+    people = [replace(MEMBER, id=f"ou-{id_}", user=replace(ALICE, username=id_)) for id_ in ids]
+    people[0] = replace(people[0], user=replace(ALICE, username="disabled", disabled=True))
+    people[1] = replace(people[1], status=Status.INVITED, user=replace(ALICE, username="invited"))
+    known.answers |= {
+        MembershipsWithIds(tuple(sorted(one.id for one in people))): people,
+        UserWithId("user-9"): replace(ALICE, username="mallory"),
+    }
+    told, put = change_members(known, asked).writes
+    assert isinstance(told, TellOwners)
+    assert isinstance(put, PutMembers)
+    assert (told.organization_id, told.subject) == ("org-1", "New owners of acme")
+    assert f"and 3 more. {by} did that." in told.text
+    assert "disabled" not in told.text
+    assert "invited" not in told.text
+    assert "@" not in told.text
 
 
 @pytest.mark.parametrize(

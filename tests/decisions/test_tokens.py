@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from teamvars.decisions import Delete, Found, Insert, Locks, Needs, Update
 from teamvars.decisions.needs import (
-    ActiveOwners,
     LiveTokensOf,
     OrganizationCalled,
     OrganizationWithId,
     OwnedAlone,
+    OwnedBy,
     OwnerStreams,
     SessionOf,
     TeamCalled,
@@ -26,6 +26,7 @@ from teamvars.decisions.needs import (
     UserWithId,
     WhereToSignIn,
 )
+from teamvars.decisions.owners import TellOwners
 from teamvars.decisions.tokens import Fresh, create, end, end_all, make, newest, of_teams, revoke
 from teamvars.decisions.users import (
     Disabling,
@@ -36,7 +37,6 @@ from teamvars.decisions.users import (
     rename,
 )
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
-from teamvars.domain.notices import Memo
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.times import DAY, in_24_months
@@ -363,7 +363,7 @@ def test_an_operator_makes_a_token_of_whomever_they_name_for_as_long_as_they_say
 @pytest.mark.parametrize(
     ("lifetime", "places", "told"),
     [
-        (WAY_BACK, [ACME], ["alice@example.com"]),
+        (WAY_BACK, [ACME], ["org-1"]),
         (WAY_BACK + 1, [ACME], []),
         (None, [ACME], []),
         (WAY_BACK, [], []),
@@ -372,20 +372,13 @@ def test_an_operator_makes_a_token_of_whomever_they_name_for_as_long_as_they_say
 def test_where_members_have_to_sign_in_all_owners_are_told_of_a_token_that_is_good_all_the_same(
     lifetime: int | None, places: list[Organization], told: list[str]
 ) -> None:
-    unreached = replace(ALICE, id="user-2", email=None)
-    answers = {
-        UserCalled("alice"): ALICE,
-        WhereToSignIn("user-1"): places,
-        ActiveOwners("org-1"): [ALICE, unreached],
-    }
+    answers = {UserCalled("alice"): ALICE, WhereToSignIn("user-1"): places}
     known = found(MINE, answers, actor=OPERATOR)
     decision = create(known, OwnerName(user="alice"), lifetime, FRESH)
-    memos = [
-        one.row for one in decision.writes if isinstance(one, Insert) and isinstance(one.row, Memo)
-    ]
-    assert [one.address for one in memos] == told
-    assert all("alice" in one.subject and "acme" in one.subject for one in memos)
-    assert "secret" not in repr(memos)
+    letters = [one for one in decision.writes if isinstance(one, TellOwners)]
+    assert [one.organization_id for one in letters] == told
+    assert all("alice" in one.subject and "acme" in one.subject for one in letters)
+    assert "secret" not in repr(letters)
     expected = [(SYSTEM_STREAM, "token.create"), ("org-1", "token.let-in")]
     assert actions(decision) == expected[: 1 + len(told)]
 
@@ -449,9 +442,12 @@ def test_who_is_disabled_already_may_still_lose_the_tokens_they_made() -> None:
 
 @pytest.mark.parametrize("disabled", [False, True])
 def test_only_who_is_disabled_is_enabled(disabled: bool) -> None:
-    known = found({UserMeant("alice"): replace(ALICE, disabled=disabled)}, actor=OPERATOR)
+    answers = MEANT | {UserMeant("alice"): replace(ALICE, disabled=disabled)}
+    known = found(answers, {OwnedBy("user-1"): [ACME]}, actor=OPERATOR, locked=LOCKED)
     decision = enable(known, "alice")
     assert not decision.answer.disabled
+    letters = [one.text for one in decision.writes if isinstance(one, TellOwners)]
+    assert ["Whoever runs this service did that" in text for text in letters] == [True] * disabled
     assert actions(decision) == ([(SYSTEM_STREAM, "user.enable")] if disabled else [])
 
 

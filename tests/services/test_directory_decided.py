@@ -147,7 +147,7 @@ def decided(
     content.apply()
     if prune:
         content.prune(delete_variables=delete_variables)
-    content.require_owner()
+    content.look_at_owners()
     Proposals(entry, state, changeset, trust).apply(prune=prune)
     Sets(entry, state, changeset, LIMITS).apply(prune=prune, delete_variables=delete_variables)
     if not changeset.faults:

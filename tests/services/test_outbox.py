@@ -14,11 +14,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from teamvars import mail, wiring
+from teamvars.decisions.users import Disabling
 from teamvars.domain.audit import AuditFilter
+from teamvars.domain.directory import TeamEntry
 from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.domain.invitations import Delivery, Letter
-from teamvars.domain.memberships import InvitationDraft, Membership
+from teamvars.domain.memberships import InvitationDraft, Membership, Status
 from teamvars.domain.notices import GIVEN_UP_AFTER, STALE_AFTER, Memo
+from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.times import LATEST
 from teamvars.mail import Mailer, NotSent, Server
 from teamvars.security.certificates import throw_away
@@ -46,6 +49,8 @@ from tests.support.mailbox import (
 from tests.support.patience import HANGS, until
 from tests.support.server import free_port
 from tests.support.tenant import Tenant, build_tenant, linkage_document
+
+FORCED = Disabling(force=True)
 
 
 @asynccontextmanager
@@ -501,6 +506,7 @@ async def test_a_message_waits_while_the_trail_of_its_organization_does_not_hold
 async def propose_one(calls: Calls) -> str:
     """A runner that the owner proposes; nothing else waits to be told."""
     await calls.node.execute("UPDATE runners SET notice_due_at = NULL")
+    await calls.node.execute("DELETE FROM memos")
     return await propose(calls.tenant)
 
 
@@ -662,6 +668,114 @@ async def test_news_during_a_message_is_told_next(mailing: Calls, mailbox: Mailb
     await until(mailing.services.outbox.send_next)
     told = [message["Subject"].rpartition(": ")[2] for message in mailbox.messages]
     assert told == ["waits for approval", "approved"]
+
+
+# What owners are told of new owners
+
+
+async def letters(mailing: Calls, mailbox: Mailbox) -> dict[str, str]:
+    """What those are told who are told anything, one letter each, by their names."""
+    mailbox.messages.clear()
+    while await mailing.services.outbox.send_next():
+        pass
+    told = {str(one["To"]).rpartition("-")[0]: one.get_content() for one in mailbox.messages}
+    assert len(told) == len(mailbox.messages)
+    return told
+
+
+async def test_who_was_an_owner_is_told_by_one_letter_of_all_who_a_request_makes_owners(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    owner, writer, reader, invited, plain = mailing.named(
+        "owner", "writer", "reader", "invited", "plain"
+    )
+    await mailing.change("add", "plain")  # to no owners
+    await mailing.change("add", "invited", "reader", "writer", team="owners")
+    told = await letters(mailing, mailbox)
+    assert set(told) == {"owner"}  # `disabled` is one as well, and can do nothing about it
+    assert f"UTC: {reader}, {writer}. {owner} did that." in told["owner"]
+    assert mailing.tenant.organization in mailbox.messages[0]["Subject"]
+    assert invited not in told["owner"]
+    assert "@" not in told["owner"]
+    await mailing.change("add", "plain", team="owners", who="writer")
+    told = await letters(mailing, mailbox)
+    assert set(told) == {"owner", "reader", "writer"}
+    assert all(f"UTC: {plain}. {writer} did that." in text for text in told.values())
+    await mailing.change("remove", "plain", team="owners")
+    assert await letters(mailing, mailbox) == {}
+
+
+async def test_owners_are_told_of_whoever_accepts_an_invitation_to_be_one(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    (invited,) = mailing.named("invited")
+    await mailing.change("add", "invited", team="owners")
+    assert await letters(mailing, mailbox) == {}
+    for who in ("invited", "invited_writer"):
+        by = caller(mailing.tenant, who)
+        await mailing.services.invitations.accept(by, mailing.tenant.memberships[who])
+    told = await letters(mailing, mailbox)
+    assert set(told) == {"owner"}
+    assert f"UTC: {invited}. {invited} accepted an invitation." in told["owner"]
+
+
+async def test_owners_are_told_by_one_letter_of_all_whom_a_directory_file_makes_owners(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    owner, *others = mailing.named("owner", "disabled", "invited", "outsider", "plain")
+    _, invited, outsider, plain = others
+    await mailing.change("add", "invited", team="owners")
+    active = dict.fromkeys((invited, outsider), Status.ACTIVE)
+    file = TeamEntry("owners", members=(owner, *others))
+    await mailing.apply(file, members=active)
+    told = await letters(mailing, mailbox)
+    assert set(told) == {"owner"}
+    named = f"UTC: {invited}, {outsider}, {plain}. Whoever runs this service did that."
+    assert named in told["owner"]
+    await mailing.apply(file)
+    assert await letters(mailing, mailbox) == {}
+
+
+async def test_owners_are_told_of_an_owner_who_is_enabled_again(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    for person, told in (("disabled", {"owner"}), ("plain", set[str]())):
+        await mailing.services.accounts.disable(operator(), mailing.named(person)[0], FORCED)
+        await mailing.services.accounts.enable(operator(), mailing.named(person)[0])
+        assert set(await letters(mailing, mailbox)) == told
+
+
+async def test_of_owners_who_come_one_after_another_one_letter_waits_and_says_that_there_are_more(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    await mailing.change("add", "plain", team="owners")
+    telling = asyncio.create_task(until(mailing.services.outbox.send_next))
+    with mailbox.held():
+        await mailbox.met.acquire()
+        for direction in ("remove", "add"):  # as if somebody would bury it
+            await mailing.change(direction, "reader", "writer", team="owners")
+    await telling
+    first = mailbox.messages[0]
+    mailbox.says["RCPT"] = "451 come back later"
+    await until(mailing.services.outbox.send_next)
+    await mailing.node.execute("UPDATE memos SET due_at = 1")
+    mailbox.says.clear()
+    told = await letters(mailing, mailbox)
+    (second,) = (one for one in mailbox.messages if one["To"] == first["To"])
+    assert second["Message-ID"] != first["Message-ID"]
+    assert set(told) == {"owner", "plain"}
+    assert "takes the place of others" in told["owner"]
+    assert "takes the place of others" not in told["plain"]
+
+
+async def test_the_first_owner_of_an_organization_is_told_nothing(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    admin = caller(mailing.tenant, "admin")
+    draft = OrganizationDraft(name=f"new-{uuid4().hex}")
+    await mailing.services.organizations.create(admin, draft)
+    await build_tenant(mailing.node)
+    assert await letters(mailing, mailbox) == {}
 
 
 # Memos

@@ -10,6 +10,7 @@ from teamvars.decisions.generations import Generations
 from teamvars.decisions.invitations import CountLink, Invite, Settle
 from teamvars.decisions.keys import LiveNodes, NotedKeys
 from teamvars.decisions.organizations import GiveKey
+from teamvars.decisions.owners import TellOwners
 from teamvars.decisions.projects import KeepDefault, PutInto
 from teamvars.decisions.set_reach import (
     HasSensitive,
@@ -197,6 +198,7 @@ LOOK_UPS: LookUps = {
     needs.TaggedWorkspaces: by_fields(workspaces.tagged),
     needs.WorkspacesWithIds: by_fields(workspaces.find_records),
     needs.MembershipWithId: by_fields(memberships.get),
+    needs.MembershipsWithIds: by_fields(memberships.find_by_ids),
     needs.MembershipOf: by_fields(memberships.find_of_user),
     needs.TeamIdsOf: by_fields(memberships.team_ids_of),
     needs.UserWithId: by_fields(users.find),
@@ -205,7 +207,7 @@ LOOK_UPS: LookUps = {
     needs.UserAt: _user_at,
     needs.OwnedAlone: by_fields(users.owned_alone),
     needs.LeftBehindBy: by_fields(memberships.left_behind),
-    needs.ActiveOwners: by_fields(users.active_owners),
+    needs.OwnedBy: by_fields(organizations.owned_by),
     needs.WhereToSignIn: by_fields(organizations.where_to_sign_in),
     needs.OwnerStreams: by_fields(users.owner_streams),
     needs.Unclaimed: _unclaimed,
@@ -279,6 +281,9 @@ STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
     Invite: _inviting,
     Shorten: lambda _, __, write: tokens.shortening(
         write.organization_id, write.kind, write.lifetime
+    ),
+    TellOwners: lambda _, found, write: users.telling_owners(
+        write.organization_id, write.id, write.subject, write.text, found.now
     ),
     CountLink: lambda _, found, write: invitations.counting(
         write.organization_id, counted_as(write.email), found.now

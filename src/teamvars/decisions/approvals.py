@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found, Update, together
-from teamvars.decisions.needs import MembersOf, TeamsOf, WorkspacesOf, meant
+from teamvars.decisions.needs import MembersOf, WorkspacesOf, meant, owners_team
 from teamvars.decisions.runners import (
     Recorded,
     RunnerView,
@@ -24,7 +24,7 @@ from teamvars.decisions.runners import (
     told,
 )
 from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry
-from teamvars.domain.errors import Code, Fault, Refusal, not_found, refuse_all
+from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.runners import (
     Approval,
@@ -107,7 +107,7 @@ def approve_as_owner(
     the commit has approved nothing.
     """
     runner, name = owned(found, runner_id)
-    found.require_locked([runner.organization_id, _owners_team(found, runner)])
+    found.require_locked([runner.organization_id, owners_team(found, runner.organization_id)])
     refuse_all(_barred(found, runner, trust))
     refuse_all([*draft.faults, *conflicts(draft, runner_id)])
     by, more = found.caller.user_id or "", {}
@@ -230,7 +230,7 @@ def _number(entry: AuditEntry, name: str) -> int:
 
 def _is_seasoned(found: Found, runner: Runner, user_id: str) -> bool:
     """Whether the user is an active owner, and has been since long enough ago."""
-    organization_id, team_id = runner.organization_id, _owners_team(found, runner)
+    organization_id, team_id = runner.organization_id, owners_team(found, runner.organization_id)
     for owner in found.of(MembersOf(team_id)):
         if owner.user.id == user_id and owner.counts_as_owner:
             since = _owner_since(found, organization_id, team_id, owner)
@@ -254,10 +254,3 @@ def _owner_since(found: Found, organization_id: str, team_id: str, owner: Member
 
 def _said(entry: AuditEntry, name: str) -> object:
     return (entry.read_details() or {}).get(name)
-
-
-def _owners_team(found: Found, runner: Runner) -> str:
-    for team in found.of(TeamsOf(runner.organization_id)):
-        if team.is_owners:
-            return team.id
-    raise not_found()  # the organization has gone meanwhile

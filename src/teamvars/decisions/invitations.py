@@ -5,7 +5,17 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Delete, Found, Write, memberships, together, tokens, users
+from teamvars.decisions import (
+    Decision,
+    Delete,
+    Found,
+    Write,
+    memberships,
+    owners,
+    together,
+    tokens,
+    users,
+)
 from teamvars.decisions.memberships import MembershipPage, page_of, teams_of
 from teamvars.decisions.needs import (
     DataKeyOf,
@@ -15,11 +25,13 @@ from teamvars.decisions.needs import (
     MembershipWithId,
     OrganizationCalled,
     TeamCalled,
+    TeamIdsOf,
     TeamsWithIds,
     UserAt,
     UserCalled,
     as_owner,
     meant,
+    owners_team,
 )
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import (
@@ -330,9 +342,14 @@ def _linked(
 
 
 def _accepted(found: Found, membership: Membership) -> Decision[Membership]:
-    active = membership.with_status(Status.ACTIVE)
+    active, place = membership.with_status(Status.ACTIVE), membership.organization_id
+    of_owners = owners_team(found, place)
+    found.require_locked([place, of_owners])  # nobody puts them into it, or takes them out
+    (team_ids,) = found.of(TeamIdsOf((membership.id,))).values()
+    newcomers = [active.user] if of_owners in team_ids else []
     return together(
         active,
+        owners.joined(found, place, membership.organization_name, newcomers),
         memberships.changed(found, [(membership, active)]),
         *(
             [memberships.invitation(found, membership, "accept")]

@@ -14,7 +14,7 @@ from teamvars.domain.access import (
     WrappedKey,
 )
 from teamvars.domain.audit import Actor
-from teamvars.domain.errors import Kind, Refusal, there_is_no
+from teamvars.domain.errors import Kind, Refusal, not_found, there_is_no
 from teamvars.domain.invitations import Invited
 from teamvars.domain.logins import Login
 from teamvars.domain.memberships import LeftBehind, LinkageType, Membership
@@ -51,6 +51,14 @@ def meant(found: Found, need: Need[T], what: str) -> T:
         if refusal.kind is Kind.NOT_FOUND:
             raise there_is_no(f"{what} with this id") from None
         raise
+
+
+def owners_team(found: Found, organization_id: str) -> str:
+    """The id of an organization's owners team. Refuses: not found, where it has gone meanwhile."""
+    for team in found.of(TeamsOf(organization_id)):
+        if team.is_owners:
+            return team.id
+    raise not_found()
 
 
 class WhoCalls(Need[Actor], frozen=True):
@@ -239,6 +247,12 @@ class MembershipWithId(Need[Membership], frozen=True):
     membership_id: str
 
 
+class MembershipsWithIds(Need[Sequence[Membership]], frozen=True):
+    """Those of the memberships that there are, by id, without their teams."""
+
+    membership_ids: tuple[str, ...]
+
+
 class MembershipOf(Need[Membership | None], frozen=True):
     """A user's membership of an organization, without its teams."""
 
@@ -282,10 +296,10 @@ class OwnedAlone(Need[Sequence[str]], frozen=True):
     user_id: str
 
 
-class ActiveOwners(Need[Sequence[User]], frozen=True):
-    """The users who own an organization, by id, and are active in it."""
+class OwnedBy(Need[Sequence[Organization]], frozen=True):
+    """The organizations that a user owns and is active in, be the user disabled, by id."""
 
-    organization_id: str
+    user_id: str
 
 
 class WhereToSignIn(Need[Sequence[Organization]], frozen=True):

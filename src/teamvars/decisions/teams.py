@@ -19,9 +19,16 @@ from teamvars.decisions import (
     closes,
     opens,
     others,
+    owners,
     together,
 )
-from teamvars.decisions.needs import LinkedTo, MembersOf, ToOrganization, ToTeam
+from teamvars.decisions.needs import (
+    LinkedTo,
+    MembershipsWithIds,
+    MembersOf,
+    ToOrganization,
+    ToTeam,
+)
 from teamvars.domain.access import TeamAccess
 from teamvars.domain.errors import (
     NAME_TAKEN,
@@ -222,7 +229,14 @@ def change_members(found: Found, asked: MembersChange) -> Decision[None]:
     refuse_all([*faults, *_rules_broken(found, asked, draft, linked)])
     removes = asked.direction == "remove"
     concerned = sorted(one.membership_id for one in linked if one.in_team is removes)
-    return put(found, granted.team, asked.direction, concerned) if concerned else Decision(None)
+    if not concerned:
+        return Decision(None)
+    adds_owners = granted.team.is_owners and not removes
+    joining = found.of(MembershipsWithIds(tuple(concerned))) if adds_owners else ()
+    newcomers = [one.user for one in joining if one.counts_as_owner]
+    place = granted.team.organization_id, granted.organization_name
+    change = put(found, granted.team, asked.direction, concerned)
+    return together(None, owners.joined(found, *place, newcomers), change)
 
 
 def put(

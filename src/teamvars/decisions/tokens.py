@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Delete, Found, Insert, Note, Update, Write, together
 from teamvars.decisions.needs import (
-    ActiveOwners,
     LiveTokensOf,
     OrganizationCalled,
     OrganizationWithId,
@@ -33,6 +32,7 @@ from teamvars.decisions.needs import (
     WhoCalls,
     as_owner,
 )
+from teamvars.decisions.owners import TellOwners
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import (
     NO_SUCH_EXPIRY,
@@ -47,7 +47,6 @@ from teamvars.domain.errors import (
     there_is_no,
 )
 from teamvars.domain.linked import IdsDraft
-from teamvars.domain.notices import Memo
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged, paged
 from teamvars.domain.tokens import (
@@ -392,13 +391,9 @@ def _let_in(found: Found, token: Token, place: Organization) -> Decision[None]:
         f"{ends_by('It ends at {}.', token.expires_at)} Until then it has rights in {place.name}, "
         "although nobody has signed in. If no owner has asked for that, ask them."
     )
-    memos = [
-        Insert(Memo(f"{token.id} {place.id} {one.id}", one.email, subject, text, found.now))
-        for one in found.of(ActiveOwners(place.id))
-        if one.email
-    ]
+    told = TellOwners(f"{token.id} {place.id}", place.id, subject, text)
     note = found.note(place.id, "token.let-in", token.id, _details(token))
-    return Decision(None, tuple(memos), (note,))
+    return Decision(None, (told,), (note,))
 
 
 def surplus(found: Found, owner: TokenOwner) -> list[Fault]:

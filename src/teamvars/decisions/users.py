@@ -13,12 +13,14 @@ from teamvars.decisions import (
     Note,
     Update,
     others,
+    owners,
     sign_ins,
     together,
     tokens,
 )
 from teamvars.decisions.needs import (
     OwnedAlone,
+    OwnedBy,
     OwnerStreams,
     TokensIssued,
     Unclaimed,
@@ -89,10 +91,14 @@ def disable(found: Found, who: str, how: Disabling) -> Decision[Disabled]:
 
 
 def enable(found: Found, who: str) -> Decision[User]:
-    """Lets a user be what they were before they were disabled."""
+    """Lets a user be what they were before they were disabled; of an owner the others are told."""
     user = found.of(UserMeant(who))
     after = replace(user, disabled=False)
-    return together(after, *([_switched(found, user, after)] if user.disabled else []))
+    if not user.disabled:
+        return Decision(after)
+    found.require_locked({SYSTEM_STREAM, *found.of(OwnerStreams(user.id))})
+    told = (owners.joined(found, one.id, one.name, [after]) for one in found.of(OwnedBy(user.id)))
+    return together(after, *told, _switched(found, user, after))
 
 
 def rename(found: Found, who: str, username: str) -> Decision[User]:

@@ -135,6 +135,12 @@ async def get(tx: Transaction, membership_id: str) -> Membership:
     return await _MEMBERSHIPS.get(tx, "WHERE memberships.id = $1", membership_id)
 
 
+async def find_by_ids(tx: Transaction, membership_ids: Iterable[str]) -> list[Membership]:
+    """Those of the memberships that there are, by id, without their teams."""
+    rest = "WHERE memberships.id IN {each $1} ORDER BY memberships.id"
+    return await _MEMBERSHIPS.every(tx, rest, each(membership_ids))
+
+
 async def find_of_user(tx: Transaction, organization_id: str, user_id: str) -> Membership | None:
     """A user's membership of an organization, without its teams."""
     rest = "WHERE memberships.organization_id = $1 AND memberships.user_id = $2"

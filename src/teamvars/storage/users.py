@@ -7,8 +7,9 @@ from msgspec.structs import replace
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Code, Fault, Refusal, there_is_no
 from teamvars.domain.names import fold
+from teamvars.domain.notices import AND_BEFORE
 from teamvars.domain.users import User
-from teamvars.storage.database import Row, Transaction, each
+from teamvars.storage.database import Row, Statement, Transaction, each
 from teamvars.storage.organizations import SEEN_BY
 from teamvars.storage.pages import Reading
 
@@ -25,6 +26,23 @@ NEVER_KNOWN = (
     "AND NOT EXISTS (SELECT 1 FROM memberships AS known "
     "WHERE known.user_id = users.id AND known.status = 'active'))"
 )
+_IS_ACTIVE_OWNER = """
+users.disabled = 0 AND users.id IN (
+    SELECT memberships.user_id FROM teams
+    JOIN team_members ON team_members.team_id = teams.id
+    JOIN memberships ON memberships.id = team_members.membership_id
+    WHERE teams.organization_id = $1 AND teams.is_owners = 1 AND memberships.status = 'active'
+)
+"""
+# Of what waits for somebody under an id there is one message, lest whoever keeps changing something
+# fills the queue and the mailboxes.
+_TELL_OWNERS = f"""
+INSERT INTO memos (id, address, subject, text, due_at)
+SELECT $2 || ' ' || users.id, users.email, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT)
+FROM users WHERE {_IS_ACTIVE_OWNER.strip()} AND users.email <> ''
+ON CONFLICT (id) DO UPDATE SET address = excluded.address, subject = excluded.subject,
+    text = excluded.text || ' {AND_BEFORE}', due_at = excluded.due_at, attempts = 0
+"""
 
 
 def to_user(row: Row) -> User:
@@ -121,14 +139,16 @@ async def owner_streams(tx: Transaction, user_id: str) -> set[str]:
 
 async def active_owners(tx: Transaction, organization_id: str) -> list[User]:
     """The users who own an organization, by id, and are active in it."""
-    owners = (
-        "SELECT memberships.user_id FROM teams "
-        "JOIN team_members ON team_members.team_id = teams.id "
-        "JOIN memberships ON memberships.id = team_members.membership_id "
-        "WHERE teams.organization_id = $1 AND teams.is_owners = 1 AND memberships.status = 'active'"
-    )
-    rest = f"WHERE id IN ({owners}) AND disabled = 0 ORDER BY id"
-    return await _USERS.every(tx, rest, organization_id)
+    return await _USERS.every(tx, f"WHERE {_IS_ACTIVE_OWNER} ORDER BY id", organization_id)
+
+
+def telling_owners(
+    organization_id: str, memo_id: str, subject: str, text: str, at: int
+) -> Statement:
+    """The statement by which a memo waits for each active owner with an address. Its id begins so;
+    it takes the place of another with that id.
+    """
+    return Statement(_TELL_OWNERS, (organization_id, memo_id, subject, text, at))
 
 
 async def owned_alone(tx: Transaction, user_id: str) -> list[str]:

@@ -37,6 +37,7 @@ P = ParamSpec("P")
 Step = IntEnum(
     "Step",
     [
+        "TELL_OWNERS",
         "RENAME_ORGANIZATION",
         "RENAME_TEAM",
         "RENAME_WORKSPACE",

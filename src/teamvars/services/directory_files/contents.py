@@ -13,6 +13,7 @@ from teamvars.decisions import (
     Found,
     memberships,
     organizations,
+    owners,
     team_access,
     teams,
     workspaces,
@@ -61,7 +62,7 @@ class Contents:
         self._people = people
         self._changeset = changeset
         self._projects = Projects(entry, state, changeset)
-        self._had_owner = state.has_owner()
+        self._owners = state.active_owners()
 
     def apply(self) -> None:
         """Adds, changes and renames what the file names."""
@@ -98,12 +99,19 @@ class Contents:
             changeset.end_invitation(member)
             del state.members[fold(member.user.username)]
 
-    def require_owner(self) -> None:
-        """A file must not remove an organization's last active owner."""
-        if self._had_owner and not self._state.has_owner():
-            detail = f"Organization {self._state.name} would have no active owner left."
-            owners = (team.at for team in self._entry.teams if fold(team.name) == OWNERS)
-            self._changeset.refuse(detail, next(owners, self._entry.at), Code.LAST_OWNER)
+    def look_at_owners(self) -> None:
+        """A file must not remove an organization's last active owner. Who is one is told of those
+        that it adds.
+        """
+        if not self._owners:
+            return
+        state, now = self._state, self._state.active_owners()
+        if not now:
+            detail = f"Organization {state.name} would have no active owner left."
+            at = (team.at for team in self._entry.teams if fold(team.name) == OWNERS)
+            self._changeset.refuse(detail, next(at, self._entry.at), Code.LAST_OWNER)
+        added = [user for id_, user in now.items() if id_ not in self._owners]
+        self._changeset.add(Step.TELL_OWNERS, (), owners.joined, state.id, state.name, added)
 
     def ids(self) -> OrganizationIds:
         """The ids of everything the file names."""

@@ -160,7 +160,7 @@ class DirectoryFiles(UseCases):
             content.apply()
             if options.prune:
                 content.prune(delete_variables=options.delete_variables)
-            content.require_owner()
+            content.look_at_owners()
             Proposals(entry, state, changeset, self._trust).apply(prune=options.prune)
             sets = Sets(entry, state, changeset, self._house.limits)
             sets.apply(prune=options.prune, delete_variables=options.delete_variables)
