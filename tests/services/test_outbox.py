@@ -703,6 +703,9 @@ async def test_who_was_an_owner_is_told_by_one_letter_of_all_who_a_request_makes
     assert all(f"UTC: {plain}. {writer} did that." in text for text in told.values())
     await mailing.change("remove", "plain", team="owners")
     assert await letters(mailing, mailbox) == {}
+    await mailing.change("add", "plain", team="owners", who="writer")
+    await mailing.change("remove", "owner", "reader", team="owners", who="writer")
+    assert set(await letters(mailing, mailbox)) == {"owner", "reader", "writer"}
 
 
 async def test_owners_are_told_of_whoever_accepts_an_invitation_to_be_one(
