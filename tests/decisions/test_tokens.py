@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from teamvars.decisions import Delete, Found, Insert, Locks, Needs, Update
 from teamvars.decisions.needs import (
     LiveTokensOf,
+    MembersOf,
     OrganizationCalled,
     OrganizationWithId,
     OwnedAlone,
-    OwnedBy,
     OwnerStreams,
     SessionOf,
     TeamCalled,
@@ -65,6 +65,7 @@ from tests.decisions.directory import (
     ACME,
     ALICE,
     CREW,
+    MEMBER,
     NOW,
     OPERATOR,
     actions,
@@ -440,10 +441,16 @@ def test_who_is_disabled_already_may_still_lose_the_tokens_they_made() -> None:
     assert actions(decision) == [("team-1", "token.revoke")]
 
 
+IN_OWNERS = {
+    MembersOf("org-1"): [],
+    MembersOf("team-0"): [replace(MEMBER, user=replace(ALICE, disabled=True))],
+}
+
+
 @pytest.mark.parametrize("disabled", [False, True])
 def test_only_who_is_disabled_is_enabled(disabled: bool) -> None:
     answers = MEANT | {UserMeant("alice"): replace(ALICE, disabled=disabled)}
-    known = found(answers, {OwnedBy("user-1"): [ACME]}, actor=OPERATOR, locked=LOCKED)
+    known = found(answers, IN_OWNERS, actor=OPERATOR, locked=LOCKED)
     decision = enable(known, "alice")
     assert not decision.answer.disabled
     letters = [one.text for one in decision.writes if isinstance(one, TellOwners)]

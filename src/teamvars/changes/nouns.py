@@ -207,7 +207,6 @@ LOOK_UPS: LookUps = {
     needs.UserAt: _user_at,
     needs.OwnedAlone: by_fields(users.owned_alone),
     needs.LeftBehindBy: by_fields(memberships.left_behind),
-    needs.OwnedBy: by_fields(organizations.owned_by),
     needs.WhereToSignIn: by_fields(organizations.where_to_sign_in),
     needs.OwnerStreams: by_fields(users.owner_streams),
     needs.Unclaimed: _unclaimed,

@@ -346,10 +346,10 @@ def _accepted(found: Found, membership: Membership) -> Decision[Membership]:
     of_owners = owners_team(found, place)
     found.require_locked([place, of_owners])  # nobody puts them into it, or takes them out
     (team_ids,) = found.of(TeamIdsOf((membership.id,))).values()
-    newcomers = [active.user] if of_owners in team_ids else []
+    newcomers = [active] if of_owners in team_ids else []
     return together(
         active,
-        owners.joined(found, place, membership.organization_name, newcomers),
+        owners.joined(found, newcomers),
         memberships.changed(found, [(membership, active)]),
         *(
             [memberships.invitation(found, membership, "accept")]

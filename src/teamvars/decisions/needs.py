@@ -296,12 +296,6 @@ class OwnedAlone(Need[Sequence[str]], frozen=True):
     user_id: str
 
 
-class OwnedBy(Need[Sequence[Organization]], frozen=True):
-    """The organizations that a user owns and is active in, be the user disabled, by id."""
-
-    user_id: str
-
-
 class WhereToSignIn(Need[Sequence[Organization]], frozen=True):
     """The organizations that a user is active in and where members have to sign in, by id."""
 

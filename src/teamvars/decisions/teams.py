@@ -231,12 +231,11 @@ def change_members(found: Found, asked: MembersChange) -> Decision[None]:
     concerned = sorted(one.membership_id for one in linked if one.in_team is removes)
     if not concerned:
         return Decision(None)
-    adds_owners = granted.team.is_owners and not removes
-    joining = found.of(MembershipsWithIds(tuple(concerned))) if adds_owners else ()
-    newcomers = [one.user for one in joining if one.counts_as_owner]
-    place = granted.team.organization_id, granted.organization_name
     change = put(found, granted.team, asked.direction, concerned)
-    return together(None, owners.joined(found, *place, newcomers), change)
+    if removes or not granted.team.is_owners:
+        return change
+    joining = found.of(MembershipsWithIds(tuple(concerned)))
+    return together(None, owners.joined(found, joining), change)
 
 
 def put(

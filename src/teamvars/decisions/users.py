@@ -19,8 +19,8 @@ from teamvars.decisions import (
     tokens,
 )
 from teamvars.decisions.needs import (
+    MembersOf,
     OwnedAlone,
-    OwnedBy,
     OwnerStreams,
     TokensIssued,
     Unclaimed,
@@ -96,8 +96,14 @@ def enable(found: Found, who: str) -> Decision[User]:
     after = replace(user, disabled=False)
     if not user.disabled:
         return Decision(after)
-    found.require_locked({SYSTEM_STREAM, *found.of(OwnerStreams(user.id))})
-    told = (owners.joined(found, one.id, one.name, [after]) for one in found.of(OwnedBy(user.id)))
+    places = sorted(found.of(OwnerStreams(user.id)))  # of which those of teams have members
+    found.require_locked({SYSTEM_STREAM, *places})
+    told = [
+        owners.joined(found, [replace(one, user=after)])
+        for id_ in places
+        for one in found.of(MembersOf(id_))
+        if one.user.id == user.id
+    ]
     return together(after, *told, _switched(found, user, after))
 
 

@@ -2,13 +2,10 @@
 changed; and whoever a memo is for of what it says.
 """
 
-from collections.abc import Sequence
-
 import msgspec
 
-from teamvars.domain.diagnosis import some_of
 from teamvars.domain.runners import Runner, RunnerStatus
-from teamvars.domain.times import DAY, moment
+from teamvars.domain.times import DAY
 
 GIVEN_UP_AFTER = 10
 """Attempts, in about a day."""
@@ -20,19 +17,11 @@ UNWANTED = (
     "who did it."
 )
 """What an owner can do about it, with what comes first."""
-MOST_NAMED = 20
-"""New owners that a letter names."""
 AND_BEFORE = (
     "This letter takes the place of others that were not sent in time: the audit trail has what "
     "they said."
 )
 """What a letter says besides that takes the place of another."""
-NAMELESS = {
-    "operator": "Whoever runs this service",
-    "organization": "Somebody with the organization's token",
-    "team": "Somebody with a token of the owners team",
-}
-"""Who makes somebody an owner, and is no user, by the kind of the actor."""
 
 _STANDS = {
     RunnerStatus.PROPOSED: "waits for approval",
@@ -86,19 +75,6 @@ class Memo(msgspec.Struct, frozen=True):
     subject: str
     text: str
     due_at: int
-
-
-def of_new_owners(organization: str, names: Sequence[str], by: str, at: int) -> tuple[str, str]:
-    """The subject and the text of what owners are told who were there before these, of whom one
-    that has done it themselves has accepted an invitation.
-    """
-    named = some_of(names[:MOST_NAMED], len(names))
-    did = "accepted an invitation" if by in names else "did that"
-    text = (
-        f"New owners of {organization} since {moment(at):%Y-%m-%d %H:%M} UTC: {named}. {by} {did}. "
-        f"{UNWANTED.format('take them out of the owners team')}"
-    )
-    return f"New owners of {organization}", text
 
 
 def acted(runner: Runner, stands: RunnerStatus) -> str | None:

@@ -72,17 +72,6 @@ async def where_to_sign_in(tx: Transaction, user_id: str) -> list[Organization]:
     return await _ORGANIZATIONS.every(tx, rest, user_id)
 
 
-async def owned_by(tx: Transaction, user_id: str) -> list[Organization]:
-    """Those in whose owners team an active membership of a user is, by id."""
-    owned = (
-        "SELECT teams.organization_id FROM memberships "
-        "JOIN team_members ON team_members.membership_id = memberships.id "
-        "JOIN teams ON teams.id = team_members.team_id AND teams.is_owners = 1 "
-        "WHERE memberships.user_id = $1 AND memberships.status = 'active'"
-    )
-    return await _ORGANIZATIONS.every(tx, f"WHERE id IN ({owned}) ORDER BY id", user_id)
-
-
 async def find_visible(
     tx: Transaction, actor: Actor, wanted: OrganizationSearch, page: Page
 ) -> Paged[Organization]:

@@ -17,7 +17,6 @@ from teamvars.domain.runners import Runner
 from teamvars.domain.tags import Tags
 from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import OWNERS, Team
-from teamvars.domain.users import User
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.workspaces import Workspace
 from teamvars.services.directory_files.changeset import Changeset, Named, Names, Overtaken
@@ -128,11 +127,11 @@ class OrganizationState(msgspec.Struct):
             else:
                 refuse(name, self.former[kind].hint(name))
 
-    def active_owners(self) -> dict[str, User]:
-        """Who is in the owners team and active, by the ids of memberships."""
+    def active_owners(self) -> dict[str, Membership]:
+        """Who is in the owners team and active, by id."""
         owners = self.in_team.get(self.teams[OWNERS].id, set())
-        its = (one for one in self.members.values() if one.id in owners)
-        return {one.id: one.user for one in its if one.counts_as_owner}
+        its = self.members.values()
+        return {one.id: one for one in its if one.id in owners and one.counts_as_owner}
 
 
 def unnamed(existing: Mapping[str, T], named: Iterable[str]) -> list[T]:

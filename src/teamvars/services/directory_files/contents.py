@@ -105,13 +105,13 @@ class Contents:
         """
         if not self._owners:
             return
-        state, now = self._state, self._state.active_owners()
+        now = self._state.active_owners()
         if not now:
-            detail = f"Organization {state.name} would have no active owner left."
+            detail = f"Organization {self._state.name} would have no active owner left."
             at = (team.at for team in self._entry.teams if fold(team.name) == OWNERS)
             self._changeset.refuse(detail, next(at, self._entry.at), Code.LAST_OWNER)
-        added = [user for id_, user in now.items() if id_ not in self._owners]
-        self._changeset.add(Step.TELL_OWNERS, (), owners.joined, state.id, state.name, added)
+        added = [one for id_, one in now.items() if id_ not in self._owners]
+        self._changeset.add(Step.TELL_OWNERS, (), owners.joined, added)
 
     def ids(self) -> OrganizationIds:
         """The ids of everything the file names."""
