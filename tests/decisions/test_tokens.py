@@ -447,6 +447,13 @@ IN_OWNERS = {
 }
 
 
+def test_nobody_becomes_an_owner_while_one_is_enabled() -> None:
+    answers = MEANT | {UserMeant("alice"): replace(ALICE, disabled=True)}
+    with pytest.raises(Needs) as needs:
+        enable(found(answers, IN_OWNERS, actor=OPERATOR), "alice")
+    assert needs.value.need == Locks(frozenset({SYSTEM_STREAM, "org-1", "team-0"}))
+
+
 @pytest.mark.parametrize("disabled", [False, True])
 def test_only_who_is_disabled_is_enabled(disabled: bool) -> None:
     answers = MEANT | {UserMeant("alice"): replace(ALICE, disabled=disabled)}
