@@ -771,6 +771,21 @@ async def test_of_owners_who_come_one_after_another_one_letter_waits_and_says_th
     assert "takes the place of others" not in told["plain"]
 
 
+async def test_owners_of_several_organizations_are_told_at_once_each_of_their_own(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    others = [Calls(await build_tenant(mailing.node), mailing.node) for _ in range(3)]
+    every = [mailing, *others]
+    await asyncio.gather(*(one.change("add", "plain", team="owners") for one in every))
+    while await mailing.services.outbox.send_next():
+        pass
+    told = {str(one["To"]): one.get_content() for one in mailbox.messages}
+    assert len(told) == len(mailbox.messages) == len(every)
+    for one in every:
+        owner, plain = one.named("owner", "plain")
+        assert f"UTC: {plain}. {owner} did that." in told[f"{owner}@example.com"]
+
+
 async def test_the_first_owner_of_an_organization_is_told_nothing(
     mailing: Calls, mailbox: Mailbox
 ) -> None:
