@@ -89,6 +89,35 @@ async def test_whoever_is_named_already_is_not_asked_for_again(
     assert [one for one in asked if "organization-memberships" in one] == []
 
 
+async def test_older_changes_whose_names_could_not_be_read_are_shown_once_they_can(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    crew = tenant.linkage_path()
+    for who in ("reader", "plain"):
+        for method in ("POST", "DELETE"):
+            document = linkage_document(tenant.users[who])
+            assert (await tenant.call("owner", method, crew, document)).status_code == 204
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    page = visitor.page
+    await small_pages(page, "**/audit-events*", 2)
+    await visitor.be("owner")
+    await visitor.go(f"/{tenant.organization}/teams/{tenant.teams['crew']}/activity")
+    rows = page.locator("ol.rows > li")
+    await expect(rows).to_have_count(2)
+    refused = {"errors": [{"status": "500", "code": "internal_error", "detail": "No names now."}]}
+    await page.route(
+        "**/organization-memberships?*",
+        lambda route: route.fulfill(status=500, json=refused),
+        times=1,
+    )
+    await visitor.button("Older").press("Enter")
+    await page.locator("#notices").get_by_text("No names now.").wait_for()
+    await expect(visitor.button("Older")).to_be_focused()
+    await visitor.button("Older").press("Enter")
+    await expect(rows.nth(3)).to_contain_text("added reader-")
+
+
 async def test_older_changes_and_those_of_one_key(site: Site, crowd: Crowd) -> None:
     tenant = await site.tenant()
     keys = [f"k{number}" for number in range(60)] + [f"l{number}" for number in range(50)]

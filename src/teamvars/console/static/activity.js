@@ -128,8 +128,8 @@ class Events {
     /** @type {Answer<EventsDocument>} */
     const { document } = await read(path, { signal: this.signal });
     const fresh = document.data.filter((one) => !this.#known.has(one.id));
-    fresh.forEach((one) => this.#known.add(one.id));
     const names = await Promise.all([this.#peopleOf(fresh), this.#workspacesOf(fresh)]);
+    fresh.forEach((one) => this.#known.add(one.id)); // not before: where names cannot be read, these are asked for once more
     this.#called = new Map([...this.#called, ...names.flat()]);
     this.rows.append(...fresh.map((one) => this.row(one.attributes, this.#called)));
     const number = document.meta?.pagination["next-page"];
