@@ -39,15 +39,28 @@ const top = [...document.querySelectorAll("dialog[open]")].at(-1);
 const found = [...(within ?? top ?? document).querySelectorAll(kind)]
   .find((one) => isSeen(one) && called(one).trim() === name);
 """
-# Where it takes a click, in the window; nowhere where something is in front of it.
+# Where it takes a click, in the window; nowhere where something is in front of it. What has moved
+# into that place by the time of the click is not touched.
 _PLACE = """
 found?.scrollIntoView({ block: "nearest", inline: "nearest" });
 const [box] = found?.getClientRects() ?? [];
 if (!box || found.matches(":disabled")) return null;
 const middle = (from, to, most) => Math.floor((Math.max(from, 0) + Math.min(to, most)) / 2);
 const place = [middle(box.left, box.right, innerWidth), middle(box.top, box.bottom, innerHeight)];
-return found.contains(document.elementFromPoint(...place)) ? place : null;
+if (!found.contains(document.elementFromPoint(...place))) return null;
+window.missed = null;
+const guard = (event) => {
+  if (event.type === "pointerdown") window.missed = !found.contains(event.target);
+  if (!window.missed) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+};
+for (const kind of ["pointerdown", "mousedown", "pointerup", "mouseup", "click"])
+  addEventListener(kind, guard, { capture: true, once: true });
+return place;
 """
+# A page that is there by now was opened by what was hit.
+_HIT = "return window.missed === undefined || window.missed === false"
 _FOCUS = """
 const one = document.activeElement;
 return one.getAttribute("aria-label") ?? one.labels?.[0]?.textContent ?? one.textContent;
@@ -187,10 +200,17 @@ class Person:
 
     def _hit(self, kind: str, name: str) -> None:
         """The driver's own click asks so much before that it takes five times as long."""
-        x, y = self.wait_for(lambda: self.run(_FIND + _PLACE, kind, name))
-        hands = ActionBuilder(self.driver, duration=0)
-        hands.pointer_action.move_to_location(x, y).click()  # type: ignore[no-untyped-call]
-        hands.perform()
+
+        def hit() -> bool:
+            place = self.run(_FIND + _PLACE, kind, name)
+            if place is None:
+                return False
+            hands = ActionBuilder(self.driver, duration=0)
+            hands.pointer_action.move_to_location(*place).click()  # type: ignore[no-untyped-call]
+            hands.perform()
+            return bool(self.run(_HIT))
+
+        self.wait_for(hit)
 
     @contextmanager
     def counting(self, most: int) -> Iterator[None]:
