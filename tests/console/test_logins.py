@@ -155,6 +155,16 @@ async def test_a_code_that_is_good_no_longer_makes_room_for_another(
     await expect(visitor.button("Approve")).to_have_count(0)
 
 
+async def test_a_server_that_is_away_for_a_moment_ends_no_login(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.visitor(sqlite_site, await sqlite_site.tenant())
+    await visitor.be("writer")
+    await visitor.page.route("**/actions/show", lambda route: route.abort(), times=1)
+    await visitor.page.goto(opened(sqlite_site, Program(visitor.tenant)))
+    await visitor.button("Approve").wait_for()
+
+
 async def test_no_other_page_has_the_question_in_a_frame(
     sqlite_site: Site, window: BrowserContext
 ) -> None:

@@ -146,6 +146,6 @@ function document(attributes) {
  */
 async function told(action, asked, signal) {
   /** @type {Answer<Api.LoginDocument>} */
-  const answer = await send("POST", `${ACTIONS}/${action}`, document(asked), { signal });
+  const answer = await send("POST", `${ACTIONS}/${action}`, document(asked), { repeats: action === "show", signal });
   return answer.document.data;
 }
