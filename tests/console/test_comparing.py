@@ -141,6 +141,26 @@ async def test_what_is_shown_is_copied_to_where_it_says_until_another_one_was_re
     await expect(visitor.page.locator(".errors").first).not_to_be_empty()
 
 
+async def test_what_was_chosen_is_so_again_once_it_can_be_read_again(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    _, visitor = await comparing(sqlite_site, crowd)
+    choice = visitor.page.get_by_label("Choose HERE")
+    await choice.check()
+    refused = {"errors": [{"status": "500", "code": "internal_error", "detail": "Not now."}]}
+    await visitor.page.route(
+        f"**/workspaces/{visitor.tenant.workspaces['payments']}/vars",
+        lambda route: route.fulfill(status=500, json=refused),
+        times=1,
+    )
+    await visitor.button("Compare").click()
+    await visitor.page.locator(".errors").get_by_text("Not now.").wait_for()
+    await expect(choice).to_have_count(0)
+    await visitor.button("Compare").click()
+    await expect(choice).to_be_checked()
+    await expect(visitor.button("Copy 1 variable to payments")).to_be_visible()
+
+
 async def test_what_others_have_changed_shows_once_one_comes_back(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -131,10 +131,12 @@ class Comparison {
     }));
   }
 
-  /** Shows none, whatever is being read. */
+  /** Shows none, whatever is being read. What is chosen is so again once it is shown. */
   #nothing() {
     this.#asks();
+    const chosen = this.#chosen;
     this.#draw([]);
+    this.#chosen = chosen;
   }
 
   /**
