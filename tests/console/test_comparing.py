@@ -141,6 +141,20 @@ async def test_what_is_shown_is_copied_to_where_it_says_until_another_one_was_re
     await expect(visitor.page.locator(".errors").first).not_to_be_empty()
 
 
+async def test_two_that_have_nothing_say_so_until_one_of_them_has(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant)
+    await compare(visitor)
+    nothing = visitor.page.get_by_text("Neither of the two has a variable.")
+    await nothing.wait_for()
+    await sqlite_site.make(tenant, "THERE", "x", "payments")
+    await visitor.page.evaluate(COMES_BACK)
+    await visitor.page.get_by_label("Choose THERE").wait_for()
+    await expect(nothing).to_have_count(0)
+
+
 async def test_what_was_chosen_is_so_again_once_it_can_be_read_again(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

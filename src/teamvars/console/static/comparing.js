@@ -119,7 +119,7 @@ class Comparison {
 
   /** What others have changed shows once one comes back to the page, or the server is back. */
   async #again() {
-    if (!this.#pairs.length || this.choosing.matches("[aria-busy]")) return;
+    if (!this.groups.childElementCount || this.choosing.matches("[aria-busy]")) return;
     await this.#refresh();
   }
 
@@ -134,9 +134,8 @@ class Comparison {
   /** Shows none, whatever is being read. What is chosen is so again once it is shown. */
   #nothing() {
     this.#asks();
-    const chosen = this.#chosen;
-    this.#draw([]);
-    this.#chosen = chosen;
+    this.#pairs = [];
+    for (const place of [this.groups, this.acts]) redraw(place, []);
   }
 
   /**
@@ -171,7 +170,9 @@ class Comparison {
     this.#pairs = pairs;
     this.#chosen = new Set(pairs.filter((one) => this.#mayChoose(one) && chosen.has(seenOf(one))));
     const groups = GROUPS.map((group) => /** @type {const} */ ([group, this.#pairs.filter((one) => groupOf(one) === group)]));
-    redraw(this.groups, groups.map(([group, its]) => ({ key: group, seen: {}, make: () => this.#group(group, its) })));
+    const none = { key: "none", seen: true, make: () => h("p", { class: "hint" }, "Neither of the two has a variable.") };
+    redraw(this.groups, pairs.length ? groups.map(([group, its]) => ({ key: group, seen: {}, make: () => this.#group(group, its) }))
+      : [none]);
     this.#tell();
   }
 
