@@ -191,6 +191,7 @@ async def test_a_key_is_set_in_workspaces_that_are_ticked(sqlite_site: Site, cro
         assert (await site.stored(tenant, workspace))["DB_URL"]["value"] == "new-one"
     assert "DB_URL" not in await site.stored(tenant, "other")
     await expect(visitor.button("Set a key …")).to_be_visible()
+    assert await visitor.button("Set a key …").inner_text() == "Set a key …"  # with no gaps in it
 
 
 async def test_of_many_workspaces_that_are_ticked_the_first_are_named(

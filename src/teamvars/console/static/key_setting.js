@@ -30,8 +30,7 @@ export class KeySetting {
     this.searched = searched;
     const { noun, isNamed } = TYPES[type];
     const many = h("span", {});
-    this.button = button("Set a key", () => this.#open(), { picture: "edit", hidden: true });
-    this.button.append(many, " …");
+    this.button = button(h("span", {}, "Set a key", many, " …"), () => this.#open(), { picture: "edit", hidden: true });
     /** @type {Choosing<Owner>} */
     this.choosing = new Choosing(noun, rows, ({ length }) => {
       many.textContent = length ? ` in ${count(length, noun)}` : "";
