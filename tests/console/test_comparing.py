@@ -141,6 +141,23 @@ async def test_what_is_shown_is_copied_to_where_it_says_until_another_one_was_re
     await expect(visitor.page.locator(".errors").first).not_to_be_empty()
 
 
+async def test_a_group_that_is_as_it_was_keeps_its_focus_and_all_that_is_ticked(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant, visitor = await comparing(sqlite_site, crowd)
+    all_of_it = group(visitor, "Only in network").get_by_label("All:")
+    await all_of_it.check()
+    await expect(all_of_it).to_be_focused()
+    await sqlite_site.make(tenant, "LATER", "x", "payments")
+    await visitor.page.evaluate(COMES_BACK)
+    await visitor.page.get_by_label("Choose LATER").wait_for()
+    await expect(all_of_it).to_be_focused()
+    await expect(all_of_it).to_be_checked()
+    await all_of_it.uncheck()
+    await expect(visitor.page.get_by_label("Choose HERE")).not_to_be_checked()
+    await expect(visitor.page.get_by_role("button", name="Copy ")).to_have_count(0)
+
+
 async def test_two_that_have_nothing_say_so_until_one_of_them_has(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -162,17 +162,20 @@ class Comparison {
   }
 
   /**
-   * Shows these; what is chosen stays so if it is as it was.
+   * Shows these. What is as it was stays as it is: chosen, and with its rows.
    * @param {Pair[]} pairs
    */
   #draw(pairs) {
-    const chosen = new Set([...this.#chosen].map(seenOf));
-    this.#pairs = pairs;
-    this.#chosen = new Set(pairs.filter((one) => this.#mayChoose(one) && chosen.has(seenOf(one))));
-    const groups = GROUPS.map((group) => /** @type {const} */ ([group, this.#pairs.filter((one) => groupOf(one) === group)]));
+    const known = new Map([...this.#pairs, ...this.#chosen].map((one) => [seenOf(one), one]));
+    this.#pairs = pairs.map((one) => known.get(seenOf(one)) ?? one);
+    this.#chosen = new Set(this.#pairs.filter((one) => this.#mayChoose(one) && this.#chosen.has(one)));
+    const groups = GROUPS.map((group) => {
+      const its = this.#pairs.filter((one) => groupOf(one) === group);
+      const seen = [this.#of.there.id, this.#called("there"), ...its.map((one) => [seenOf(one), this.#mayChoose(one)])].join();
+      return { key: group, seen, make: () => this.#group(group, its) };
+    });
     const none = { key: "none", seen: true, make: () => h("p", { class: "hint" }, "Neither of the two has a variable.") };
-    redraw(this.groups, pairs.length ? groups.map(([group, its]) => ({ key: group, seen: {}, make: () => this.#group(group, its) }))
-      : [none]);
+    redraw(this.groups, pairs.length ? groups : [none]);
     this.#tell();
   }
 
