@@ -117,7 +117,7 @@ def test_whoever_interrupts_a_proof_does_not_wait_for_its_end(
     went_on: list[bool] = []
     migrated_host.succeed("init")
     monkeypatch.setattr(context, "load_settings", lambda: settings_of(migrated_host))
-    monkeypatch.setattr(streams, "entries", interrupted)
+    monkeypatch.setattr(streams, "entries_after", interrupted)
     assert audit.verify.callback is not None
     with pytest.raises(KeyboardInterrupt):
         audit.verify.callback(heads=None, accepted=())
