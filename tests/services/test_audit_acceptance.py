@@ -74,6 +74,20 @@ async def test_a_stream_goes_on_once_it_is_accepted_and_the_acceptance_has_to_be
         assert "has changed since" in (await breaks(own_calls, place))[network].reason
 
 
+@pytest.mark.parametrize("own_url", ["sqlite"], indirect=True)
+async def test_what_is_accepted_stays_so_where_a_text_of_another_stream_is_damaged(
+    own_calls: Calls, network: str
+) -> None:
+    database, crew = own_calls.services.database, own_calls.tenant.teams["crew"]
+    await own_calls.change("add", "plain")
+    damage = "UPDATE audit_entries SET {} WHERE stream_id = $1 AND sequence = 1"
+    await execute(database, network, damage.format("details = CAST(details AS BLOB)"))
+    place = await accept(own_calls, network)
+    await execute(database, crew, damage.format("request_id = CAST(x'ff' AS TEXT)"))
+    assert set(await breaks(own_calls, place)) == {crew}
+    assert "verifies" in await why_not(own_calls, network)
+
+
 async def test_only_what_was_found_is_accepted(own_calls: Calls, network: str) -> None:
     database = own_calls.services.database
     assert "verifies" in await why_not(own_calls, network)

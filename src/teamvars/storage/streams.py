@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from operator import attrgetter
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -45,19 +46,15 @@ _ENTRY = (
     "stream_id, sequence, at, actor_kind, actor_id, token_id, request_id, action, "
     "subject_type, subject_id, details, key_id, previous, version, address, link, organization_id"
 )
-_NUMBERS = {"sequence", "at", "version"}
-_BYTES = ("previous", "link")
-_NO_TEXT = {*_NUMBERS, *_BYTES}
+_BYTES = {"previous", "link"}
 # As `_ENTRY`, with whatever is no number cast to bytes (on SQLite that is larger than any number),
-# and after it which of `_BYTES` were bytes before.
+# and after it which of that were bytes before.
 _RAW_ENTRY = ", ".join(
     [
         f"CASE WHEN {name} < '' THEN {name} ELSE CAST({name} AS {{bytes}}) END"
-        if name in _NUMBERS
-        else f"CAST({name} AS {{bytes}})"
         for name in AuditEntry._fields
     ]
-    + [f"{name} = CAST({name} AS {{bytes}})" for name in _BYTES]
+    + [f"{name} = CAST({name} AS {{bytes}})" for name in AuditEntry._fields]
 )
 Piece = tuple[str, int, int]
 """Of a stream with that id, the entries after the first number and up to the second."""
@@ -385,13 +382,17 @@ async def _fetch_entries(tx: Transaction, rest: str, *args: object) -> list[Audi
 
 
 def _read_raw(row: Row) -> AuditEntry:
-    """The entry of a row of `_RAW_ENTRY`."""
-    *fields, previous_fits, link_fits = row
-    entry = AuditEntry(*fields)
-    texts = {n: _text(v) for n, v in entry._asdict().items() if n not in _NO_TEXT}
-    fits = zip(_BYTES, (previous_fits, link_fits), strict=True)
-    misfits = {n: _shown(getattr(entry, n)) for n, fit in fits if not fit}
-    return entry._replace(**texts, **misfits)  # type: ignore[arg-type]
+    """The entry of a row of `_RAW_ENTRY`, as it is where no text is damaged: what is found of a
+    stream is the same, whatever is read with it.
+    """
+    fields = AuditEntry._fields
+    return AuditEntry(*map(_as_it_was, fields, row[: len(fields)], row[len(fields) :]))
+
+
+def _as_it_was(name: str, found: object, was_bytes: object) -> Any:
+    if was_bytes or not isinstance(found, bytes):
+        return found
+    return found.decode(errors="backslashreplace") if name in _BYTES else _text(found)
 
 
 def _in(piece: Piece | None) -> tuple[str, tuple[object, ...]]:
@@ -408,10 +409,6 @@ def _text(raw: object) -> object:
         return raw.decode() if isinstance(raw, bytes) else raw
     except UnicodeDecodeError:
         return raw
-
-
-def _shown(raw: bytes | None) -> str | None:
-    return None if raw is None else raw.decode(errors="backslashreplace")
 
 
 def to_stream(row: Row) -> Stream:
