@@ -40,15 +40,7 @@ PREFERENCES: Mapping[str, object] = {
     # Else what turns while a tab loads turns on without an end, and takes a processor for itself.
     "ui.prefersReducedMotion": 1,
     "devtools.jsonview.enabled": False,  # what shows JSON keeps nothing for its origin
-    # A tab of its own news, a report of its own use: what it begins with, and nobody looks at.
-    "browser.startup.page": 0,
-    "browser.newtabpage.enabled": False,
-    "browser.newtab.preload": False,
-    "toolkit.telemetry.enabled": False,
-    "datareporting.policy.dataSubmissionEnabled": False,
     # One process draws all pages, as in Chromium here: all are ours.
-    "browser.tabs.remote.separatePrivilegedContentProcess": False,
-    "extensions.webextensions.remote": False,
     "dom.ipc.processCount": 1,
     "dom.ipc.processCount.webIsolated": 1,
     "dom.ipc.processPrelaunch.enabled": False,

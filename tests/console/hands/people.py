@@ -6,9 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import pytest
-from selenium.common.exceptions import JavascriptException, StaleElementReferenceException
+from selenium.common.exceptions import (
+    ElementClickInterceptedException,
+    ElementNotInteractableException,
+    JavascriptException,
+    StaleElementReferenceException,
+)
 from selenium.webdriver.common.action_chains import ActionChains
-from selenium.webdriver.common.actions.action_builder import ActionBuilder
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webdriver import WebDriver
 from selenium.webdriver.remote.webelement import WebElement
@@ -22,13 +26,17 @@ IN_ONE_BROWSER = pytest.mark.parametrize("driver", ["chromium"], indirect=True, 
 do each in their own way.
 """
 
-FIELDS = "input, textarea"
 LOOK_SECONDS = 0.05
 """Between two looks: each takes the browser six milliseconds, which it then lacks."""
 
 _T = TypeVar("_T")
-# What is redrawn between two looks is looked at once more.
-_MOVING = (JavascriptException, StaleElementReferenceException)
+# What is redrawn between two looks, or is covered yet, is looked at once more.
+_MOVING = (
+    ElementClickInterceptedException,
+    ElementNotInteractableException,
+    JavascriptException,
+    StaleElementReferenceException,
+)
 # The first that is seen of a kind and has this name, as people read it.
 _FIND = """
 const [kind, name, within] = arguments;
@@ -36,31 +44,9 @@ const called = (one) =>
   one.getAttribute("aria-label") ?? one.labels?.[0]?.textContent ?? one.textContent;
 const isSeen = (one) => one.checkVisibility() && !one.closest("[inert]");
 const top = [...document.querySelectorAll("dialog[open]")].at(-1);
-const found = [...(within ?? top ?? document).querySelectorAll(kind)]
-  .find((one) => isSeen(one) && called(one).trim() === name);
+return [...(within ?? top ?? document).querySelectorAll(kind)]
+  .find((one) => isSeen(one) && called(one).trim() === name) ?? null;
 """
-# Where it takes a click, in the window; nowhere where something is in front of it. What has moved
-# into that place by the time of the click is not touched.
-_PLACE = """
-found?.scrollIntoView({ block: "nearest", inline: "nearest" });
-const [box] = found?.getClientRects() ?? [];
-if (!box || found.matches(":disabled")) return null;
-const middle = (from, to, most) => Math.floor((Math.max(from, 0) + Math.min(to, most)) / 2);
-const place = [middle(box.left, box.right, innerWidth), middle(box.top, box.bottom, innerHeight)];
-if (!found.contains(document.elementFromPoint(...place))) return null;
-window.missed = null;
-const guard = (event) => {
-  if (event.type === "pointerdown") window.missed = !found.contains(event.target);
-  if (!window.missed) return;
-  event.preventDefault();
-  event.stopImmediatePropagation();
-};
-for (const kind of ["pointerdown", "mousedown", "pointerup", "mouseup", "click"])
-  addEventListener(kind, guard, { capture: true, once: true });
-return place;
-"""
-# A page that is there by now was opened by what was hit.
-_HIT = "return window.missed === undefined || window.missed === false"
 _FOCUS = """
 const one = document.activeElement;
 return one.getAttribute("aria-label") ?? one.labels?.[0]?.textContent ?? one.textContent;
@@ -125,7 +111,8 @@ class Person:
         self.run("sessionStorage.clear()")
 
     def enter(self, who: str, path: str) -> None:
-        """Loads a page in a tab that somebody has signed in to; one of the site's is there."""
+        """Loads a page in a tab that somebody has signed in to."""
+        self.forget()
         self.run(KEEP, self.tenant.tokens[who])
         self.go(path)
         self.wait_for(lambda: self.find("button", "Sign out"))
@@ -139,7 +126,7 @@ class Person:
 
     def find(self, kind: str, name: str, within: WebElement | None = None) -> WebElement | None:
         """The first of that kind and name that is seen."""
-        found: WebElement | None = self.run(f"{_FIND} return found ?? null", kind, name, within)
+        found: WebElement | None = self.driver.execute_script(_FIND, kind, name, within)
         return found
 
     def wait_for(self, look: Callable[[], _T | None]) -> _T:
@@ -177,7 +164,7 @@ class Person:
 
     def field(self, label: str) -> WebElement:
         """A field by its label."""
-        return self.wait_for(lambda: self.find(FIELDS, label))
+        return self.wait_for(lambda: self.find("input, textarea, select", label))
 
     def focus(self) -> str:
         """The name of what has the focus."""
@@ -194,23 +181,17 @@ class Person:
     # What the hands do
 
     def click(self, name: str, kind: str = "button, a[href], label") -> None:
-        """Clicks what has that name, once it is there and takes a click."""
-        self._hit(kind, name)
-        self.clicks.append(name)
+        """Clicks what has that name, once it is there."""
 
-    def _hit(self, kind: str, name: str) -> None:
-        """The driver's own click asks so much before that it takes five times as long."""
-
-        def hit() -> bool:
-            place = self.run(_FIND + _PLACE, kind, name)
-            if place is None:
+        def clicked() -> bool:
+            found = self.find(kind, name)
+            if found is None or not found.is_enabled():
                 return False
-            hands = ActionBuilder(self.driver, duration=0)
-            hands.pointer_action.move_to_location(*place).click()  # type: ignore[no-untyped-call]
-            hands.perform()
-            return bool(self.run(_HIT))
+            found.click()
+            self.clicks.append(name)
+            return True
 
-        self.wait_for(hit)
+        self.wait_for(clicked)
 
     @contextmanager
     def counting(self, most: int) -> Iterator[None]:
@@ -245,7 +226,12 @@ class Person:
 
     def enters(self, label: str) -> None:
         """Clicks into a field, once it takes a click."""
-        self._hit(FIELDS, label)
+
+        def clicked() -> bool:
+            self.field(label).click()
+            return True
+
+        self.wait_for(clicked)
 
     def fill(self, label: str, text: str) -> None:
         """Types into a field, in the place of what it holds."""

@@ -66,7 +66,7 @@ def twice(person: Person, name: str) -> None:
     person.wait_for(lambda: not person.run(SETTLES))
     element = person.wait_for(lambda: person.find("button, a[href], label, bdi", name))
     person.run(UNSETTLED)
-    ActionChains(person.driver, duration=0).double_click(element).perform()
+    ActionChains(person.driver).double_click(element).perform()
     person.run("goOn()")
 
 
@@ -82,7 +82,7 @@ def at_once(person: Person) -> Iterator[None]:
 def land(person: Person, name: str, kind: str = "button, label") -> None:
     """A click, meant for what was there before, in the place where that stands by now."""
     element = person.wait_for(lambda: person.find(kind, name))
-    ActionChains(person.driver, duration=0).move_to_element(element).click().perform()
+    ActionChains(person.driver).move_to_element(element).click().perform()
 
 
 def click_twice(person: Person, name: str, beneath: str) -> None:

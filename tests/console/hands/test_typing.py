@@ -9,18 +9,6 @@ PAGE_SCROLLED = "return scrollY"
 PLACE = "return [...document.querySelectorAll('tbody tr')].findIndex((one) => one.matches('.open'))"
 ROWS = "return Math.ceil(innerHeight / 40)"
 DIALOGS = "return document.querySelectorAll('dialog').length"
-# Once a hand has found its place, all rows move down by one.
-MOVES = """
-const look = document.elementFromPoint.bind(document);
-document.elementFromPoint = (...place) => {
-  const found = look(...place);
-  if (!found.closest("button")) return found;
-  document.elementFromPoint = look;
-  const [row] = document.querySelectorAll("tbody tr");
-  document.querySelector("main").style.paddingTop = `${row.offsetHeight}px`;
-  return found;
-};
-"""
 
 
 async def test_coming_back_to_a_form_leaves_its_focus_caret_selection_and_scrolling(
@@ -51,17 +39,6 @@ async def test_coming_back_to_a_form_leaves_its_focus_caret_selection_and_scroll
     assert "open as well" in person.run(
         "return [...document.querySelectorAll('input')].map((one) => one.value)"
     )
-
-
-async def test_a_hand_hits_what_it_means_where_that_moves_before_the_click(person: Person) -> None:
-    for key in "AB":
-        await person.site.make(person.tenant, key, f"of {key}")
-    person.work()
-    person.run("document.querySelector('main').style.paddingTop = 0")
-    person.run(MOVES)
-    person.click("Edit B")
-    assert person.value("Value") == "of B"
-    assert person.focus() == "Value"
 
 
 async def test_the_focus_stays_on_a_button_whose_row_is_drawn_anew_or_moves(
