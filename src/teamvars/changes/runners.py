@@ -34,7 +34,7 @@ from teamvars.domain.access import Place
 from teamvars.domain.audit import AuditEntry
 from teamvars.domain.effective import Holdings
 from teamvars.domain.errors import ENTRY_ALTERED, NO_VALID_TOKEN, Refusal, not_found
-from teamvars.domain.key_names import meant
+from teamvars.domain.key_names import all_meant
 from teamvars.domain.names import fold
 from teamvars.pace import Pace, in_batches
 from teamvars.storage import access_by_name, effective, runners, streams
@@ -86,7 +86,7 @@ async def matched(need: Matching) -> frozenset[str]:
     pace, found = Pace(), set[str]()
     for names in in_batches(need.names.split(), lambda _: 1, NAMES_AT_ONCE):
         for pattern in need.patterns:
-            found.update(meant(fold(pattern), names))
+            found.update(all_meant(fold(pattern), names))
             await pace.keep()
     return frozenset(found)
 
@@ -94,7 +94,7 @@ async def matched(need: Matching) -> frozenset[str]:
 async def _recorded(tx: Transaction, tools: Tools, _: Found, need: Recorded) -> AuditEntry | None:
     where = need.stream_id, need.subject_id
     entry = await streams.newest_about(tx, where, need.actions, need.naming, need.but_of)
-    if entry is not None and (entry.faulty() or not tools.chain.holds(entry)):
+    if entry is not None and not tools.chain.attests(entry):
         ALARM.raise_for(need.stream_id)
         raise Refusal(ENTRY_ALTERED.filled({"stream": need.stream_id}))
     return entry

@@ -42,7 +42,7 @@ class Globs:
         return self._asking is not None and self._asking.fullmatch(key) is not None
 
 
-def meant(glob: str, keys: Iterable[str]) -> list[str]:
+def all_meant(glob: str, keys: Iterable[str]) -> list[str]:
     """Those of the keys that a glob with a `*` and no `?` means. Most of the others are told by its
     longest piece, which they lack.
     """

@@ -142,6 +142,10 @@ class Chain:
         place = entry.sequence, entry.link, head
         return HeldStream(stream.id, stream.organization_id, *place, usage or stream.usage)
 
+    def attests(self, entry: AuditEntry) -> bool:
+        """Whether something may be decided by the entry: it holds, and all of it can be read."""
+        return not entry.faulty() and self.holds(entry)
+
     def accepts(self, stream_id: str, entry: AuditEntry) -> bool:
         """Whether that is an authentic entry by which an operator has accepted the stream."""
         is_its = entry.action == ACCEPT and entry.stream_id == entry.subject_id == stream_id

@@ -145,9 +145,7 @@ class Diagnosis:
         async def is_altered(tx: Transaction, one: Runner) -> bool:
             where = one.organization_id, one.id
             entry = await streams.newest_about(tx, where, PROPOSED, None, ())
-            if entry is None or entry.faulty() or not chain.holds(entry):
-                return True
-            return not proposes(entry, one)
+            return entry is None or not chain.attests(entry) or not proposes(entry, one)
 
         async def body(tx: Transaction) -> list[Examined]:
             owners = {one.id: one.name for one in (await organizations.every(tx)).values()}
