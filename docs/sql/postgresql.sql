@@ -1277,7 +1277,7 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.id = ANY (ARRAY(
 -- POST /oauth/token, one after another
 SELECT workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
     organizations.name AS organization_name,
-    (SELECT count(*) FROM used_assertions WHERE used_assertions.hash = $2) AS uses, runners.id, runners.organization_id,
+    (SELECT count(*) FROM used_assertions WHERE used_assertions.hash = $2) AS uses, runners.id, runners.organization_id, runners.name,
     CAST(runners.version AS BIGINT), runners.body, CAST(runners.created_at AS BIGINT),
     runners.proposed_by, CAST(runners.approved_version AS BIGINT),
     runners.approved_body, runners.approved_reach,
@@ -1392,7 +1392,7 @@ LEFT JOIN set_variables ON set_variables.set_id = source.id AND (SELECT count(*)
 SELECT CAST(token.hash AS BYTEA), token.runner_id,
     CAST(token.version AS BIGINT), token.workspace_id, token.thumbprint,
     CAST(token.is_bound AS BIGINT), token.claims, token.run_link,
-    CAST(token.expires_at AS BIGINT), token.key_id, CAST(token.mac AS BYTEA), runners.id, runners.organization_id,
+    CAST(token.expires_at AS BIGINT), token.key_id, CAST(token.mac AS BYTEA), runners.id, runners.organization_id, runners.name,
     CAST(runners.version AS BIGINT), runners.body, CAST(runners.created_at AS BIGINT),
     runners.proposed_by, CAST(runners.approved_version AS BIGINT),
     runners.approved_body, runners.approved_reach,

@@ -737,7 +737,7 @@ WHERE memberships.organization_id = ?2 AND memberships.id IN (SELECT value FROM 
 -- POST /oauth/token, one after another
 SELECT workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
     organizations.name AS organization_name,
-    (SELECT count(*) FROM used_assertions WHERE used_assertions.hash = ?2) AS uses, CAST(runners.id AS BLOB), CAST(runners.organization_id AS BLOB),
+    (SELECT count(*) FROM used_assertions WHERE used_assertions.hash = ?2) AS uses, CAST(runners.id AS BLOB), CAST(runners.organization_id AS BLOB), CAST(runners.name AS BLOB),
     CAST(runners.version AS BIGINT), CAST(runners.body AS BLOB), CAST(runners.created_at AS BIGINT),
     CAST(runners.proposed_by AS BLOB), CAST(runners.approved_version AS BIGINT),
     CAST(runners.approved_body AS BLOB), CAST(runners.approved_reach AS BLOB),
@@ -841,7 +841,7 @@ LEFT JOIN set_variables ON set_variables.set_id = source.id AND (SELECT count(*)
 SELECT CAST(token.hash AS BLOB), CAST(token.runner_id AS BLOB),
     CAST(token.version AS BIGINT), CAST(token.workspace_id AS BLOB), CAST(token.thumbprint AS BLOB),
     CAST(token.is_bound AS BIGINT), CAST(token.claims AS BLOB), CAST(token.run_link AS BLOB),
-    CAST(token.expires_at AS BIGINT), CAST(token.key_id AS BLOB), CAST(token.mac AS BLOB), CAST(runners.id AS BLOB), CAST(runners.organization_id AS BLOB),
+    CAST(token.expires_at AS BIGINT), CAST(token.key_id AS BLOB), CAST(token.mac AS BLOB), CAST(runners.id AS BLOB), CAST(runners.organization_id AS BLOB), CAST(runners.name AS BLOB),
     CAST(runners.version AS BIGINT), CAST(runners.body AS BLOB), CAST(runners.created_at AS BIGINT),
     CAST(runners.proposed_by AS BLOB), CAST(runners.approved_version AS BIGINT),
     CAST(runners.approved_body AS BLOB), CAST(runners.approved_reach AS BLOB),

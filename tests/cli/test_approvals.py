@@ -228,7 +228,7 @@ def test_doctor_says_of_each_runner_where_it_stands_and_what_to_run(proposed: Ho
     execute(proposed, "UPDATE runners SET approved_reach = '{'")
     assert says("problem", "acme/deploy, acme/host) have an approval that does not hold")
     execute(proposed, "UPDATE runners SET body = '{'")
-    assert says("problem", "acme/?, acme/?) are not what was proposed")
+    assert says("problem", "acme/deploy, acme/host) are not what was proposed")
 
 
 def test_a_runner_that_was_given_to_no_organization_is_named_and_keeps_back_no_other(

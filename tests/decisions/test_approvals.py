@@ -18,7 +18,7 @@ from teamvars.domain.audit import SYSTEM_STREAM, Actor
 from teamvars.domain.errors import ENTRY_ALTERED, Kind, Refusal
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organizations import Organization
-from teamvars.domain.runners import ApprovalDraft, ApprovalMode, Runner
+from teamvars.domain.runners import ApprovalDraft, ApprovalMode, Runner, unreadable
 from teamvars.domain.users import User
 from tests.decisions.directory import (
     CREW,
@@ -142,6 +142,15 @@ def test_nothing_is_approved_but_what_was_proposed_as_the_trail_has_it(said: Any
     with pytest.raises(Refusal) as to_owner:
         asking({PROPOSAL: said})
     assert to_owner.value.faults == (fault,)
+
+
+def test_whoever_approves_what_nobody_can_read_is_told_so_and_not_what_it_lacks() -> None:
+    lost = replace(PROPOSED, spec=unreadable("ci"))
+    known = found(*knowing(lost), {PROPOSAL: AS_PROPOSED}, actor=OPERATOR, locked=("org-1",))
+    with pytest.raises(Refusal, match="other_digest") as refusal:
+        approve(known, "run-1", TRUST.digest(lost, frozenset()), "root", TRUST)
+    (fault,) = refusal.value.faults
+    assert fault.detail.startswith("Version 2 of run-1 is not what was proposed")
 
 
 def test_a_revoked_approval_is_gone_and_what_has_none_is_left_alone() -> None:

@@ -6,9 +6,10 @@ from msgspec.structs import replace
 from teamvars.domain.diagnosis import Severity
 from teamvars.domain.federation import GITHUB
 from teamvars.domain.findings import SOON, Examined, Ways, runner_findings
-from teamvars.domain.runners import UNREADABLE, Approval, ApprovalMode, Runner, RunnerSpec
+from teamvars.domain.runners import Approval, ApprovalMode, Runner, RunnerSpec, unreadable
 
 NOW = 1_000_000_000_000_000
+LOST = unreadable("ci")
 SPEC = RunnerSpec("ci", NOW + 3 * SOON, issuer=GITHUB, conditions={"ref": "main"})
 IN_ENVIRONMENT = replace(SPEC, conditions={"environment": "prod"})
 WAYS = Ways([GITHUB], has_url=True, has_server_key=True)
@@ -51,7 +52,7 @@ def test_nothing_is_said_where_all_is_well() -> None:
     [
         (examined(holds=False), WAYS, Severity.PROBLEM, "altered"),
         (altered(examined()), WAYS, Severity.PROBLEM, "not what was proposed"),
-        (altered(unapproved(UNREADABLE)), NO_ISSUERS, Severity.PROBLEM, "not what was proposed"),
+        (altered(unapproved(LOST)), NO_ISSUERS, Severity.PROBLEM, "not what was proposed"),
         (examined(IN_ENVIRONMENT), WAYS, Severity.ADVICE, "protection rules"),
         (examined(replace(SPEC, expires_at=NOW + SOON)), WAYS, Severity.ADVICE, "14 days"),
         (examined(replace(SPEC, expires_at=NOW)), WAYS, Severity.ADVICE, "runner update NAME"),

@@ -26,7 +26,7 @@ from teamvars.domain.names import FormerName, FormerNames, Origin
 from teamvars.domain.organizations import Organization
 from teamvars.domain.project_grants import ProjectAccessType, ProjectGrant
 from teamvars.domain.projects import DEFAULT_NAME, Project, default_project
-from teamvars.domain.runners import MAX_RUNNERS, UNREADABLE, Runner, RunnerSpec
+from teamvars.domain.runners import MAX_RUNNERS, Runner, RunnerSpec, unreadable
 from teamvars.domain.tags import MAX_TAGS, TagRow, Tags
 from teamvars.domain.team_access import AccessType, Grant
 from teamvars.domain.teams import Right, Team, Visibility, owners_of
@@ -812,7 +812,7 @@ def test_what_a_file_has_no_word_for_is_told() -> None:
     state = organization()
     place = "tws-2", "org-1", "team-crew", "ws-lab"
     state.grants["team-crew"]["ws-lab"] = Grant(*place, AccessType.PLAN, Level.READ)
-    state.runners["lost"] = Runner("run-2", "org-1", 1, UNREADABLE, 0)
+    state.runners["lost"] = Runner("run-2", "org-1", 1, unreadable("lost"), 0)
     exported = exporting._organization(state, unsaid)
     assert exported.teams[1].workspaces is None
     assert [one.name for one in exported.runners] == ["builder"]

@@ -72,16 +72,17 @@ async def test_the_same_file_again_changes_nothing_and_another_is_another_versio
     assert await own_calls.node.audit_holds()
 
 
+@pytest.mark.parametrize("what", ["replace(body, '\"job\"', '\"theirs\"')", "'{{'"])
 async def test_a_file_proposes_nothing_of_a_version_that_was_altered_since_it_was_proposed(
-    own_calls: Calls,
+    own_calls: Calls, what: str
 ) -> None:
     await apply(own_calls, entry())
     (proposal,) = await own_calls.services.approvals.proposals(operator())
-    wrong = "UPDATE runners SET body = replace(body, '\"job\"', '\"theirs\"') WHERE id = $1"
+    wrong = f"UPDATE runners SET body = {what} WHERE id = $1"  # noqa: S608
     await execute(own_calls.services.database, proposal.view.runner.id, wrong)
     for dry_run in (True, False):
         with pytest.raises(Refusal, match="other_digest"):
-            await apply(own_calls, RunnerEntry("ci", max_ttl=300), options=Options(dry_run=dry_run))
+            await apply(own_calls, entry(max_ttl=300), options=Options(dry_run=dry_run))
 
 
 async def test_what_a_file_does_not_say_of_a_runner_stays(own_calls: Calls) -> None:

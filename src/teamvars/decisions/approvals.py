@@ -155,6 +155,7 @@ def _approved(
             "workspaces that it reaches, have changed. Look again, and approve what you read then."
         )
         raise Refusal(Fault(Code.OTHER_DIGEST, detail, pointer=DIGEST_POINTER))
+    require_proposed(found, runner)
     broken = spec_faults(runner.spec, trust.issuers, found.now)
     refuse_all(replace(fault, pointer=DIGEST_POINTER) for fault in broken)
     source = "" if runner.spec.issuer is None else trust.issuers[runner.spec.issuer]
@@ -163,7 +164,6 @@ def _approved(
     )
     if trust.holds(runner) and _is_as_good(runner.approval, made):
         return Decision(runner)
-    require_proposed(found, runner)
     after = told(found, replace(runner, approval=trust.sealed(runner, made)))
     details = {
         "name": runner.spec.name,

@@ -98,8 +98,11 @@ def globs_of(patterns: tuple[str, ...]) -> Globs:
     return Globs(map(fold, patterns))
 
 
-UNREADABLE = RunnerSpec("?", 0, "What the database holds of this runner cannot be read.")
-"""Of a row that somebody has damaged: it means no job, reaches nothing and has ended long ago."""
+def unreadable(name: str) -> RunnerSpec:
+    """Of a row that somebody has damaged: it means no job, reaches nothing and has ended long ago.
+    No other runner can have its name, which the row has in a column of its own.
+    """
+    return RunnerSpec(name, 0, "What the database holds of this runner cannot be read.")
 
 
 class ApprovalMode(StrEnum):
@@ -134,7 +137,7 @@ class Approval(msgspec.Struct, frozen=True):
     mac: bytes
 
 
-NO_APPROVAL = Approval(0, UNREADABLE, frozenset(), "", ApprovalMode.OPERATOR, 0, "", "", b"")
+NO_APPROVAL = Approval(0, unreadable(""), frozenset(), "", ApprovalMode.OPERATOR, 0, "", "", b"")
 """Of columns that somebody has damaged: no key of any keyring has made it."""
 
 

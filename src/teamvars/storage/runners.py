@@ -19,7 +19,7 @@ from teamvars.domain.deliveries import (
 )
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.runners import NO_APPROVAL, UNREADABLE, Approval, Runner, RunnerSpec
+from teamvars.domain.runners import NO_APPROVAL, Approval, Runner, RunnerSpec, unreadable
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage.access_statements import IN_USE
 from teamvars.storage.database import Lookup, Row, Statement, Transaction, decoded, each
@@ -29,7 +29,7 @@ from teamvars.storage.queues import Claimed, Queue
 from teamvars.storage.streams import PLACE, also_held, has_proposed, to_stream
 
 # SQLite lets a column hold what is not of its type, and texts that are no UTF-8.
-_COLUMNS = """{encoded runners.id}, {encoded runners.organization_id},
+_COLUMNS = """{encoded runners.id}, {encoded runners.organization_id}, {encoded runners.name},
     CAST(runners.version AS BIGINT), {encoded runners.body}, CAST(runners.created_at AS BIGINT),
     {encoded runners.proposed_by}, CAST(runners.approved_version AS BIGINT),
     {encoded runners.approved_body}, {encoded runners.approved_reach},
@@ -357,8 +357,8 @@ def _versions(text: str) -> Mapping[str, str | Earlier]:
 
 
 def to_runner(row: Row) -> Runner:
-    """The runner of a row with the columns of `_COLUMNS`; one that nobody can read is approved for
-    nothing.
+    """The runner of a row with the columns of `_COLUMNS`; one that nobody can read keeps its name,
+    and is approved for nothing.
     """
     return _read(tuple(row))
 
@@ -366,9 +366,9 @@ def to_runner(row: Row) -> Runner:
 @lru_cache(_ROWS_READ)
 def _read(row: Row) -> Runner:
     *said, mac = row
-    id_, organization_id, version, body, created_at, proposed_by, *approved = map(decoded, said)
-    spec, approval = _spec(body) or UNREADABLE, _approval([*approved, mac])
-    return Runner(id_, organization_id, version, spec, created_at, proposed_by, approval)
+    id_, organization_id, name, version, body, created_at, by, *approved = map(decoded, said)
+    spec = _spec(body) or unreadable(name)
+    return Runner(id_, organization_id, version, spec, created_at, by, _approval([*approved, mac]))
 
 
 def _spec(body: object) -> RunnerSpec | None:

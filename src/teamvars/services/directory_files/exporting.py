@@ -20,7 +20,7 @@ from teamvars.domain.directory import (
 )
 from teamvars.domain.names import Origin, fold, is_email
 from teamvars.domain.projects import DEFAULT_NAME
-from teamvars.domain.runners import UNREADABLE, Runner
+from teamvars.domain.runners import Runner, unreadable
 from teamvars.domain.teams import Team
 from teamvars.domain.users import User
 from teamvars.services.directory_files import actual
@@ -81,7 +81,7 @@ def _organization(state: actual.OrganizationState, unsaid: list[str]) -> Organiz
     runners = [
         _runner(state, runner)
         for _, runner in sorted(state.runners.items())
-        if runner.spec != UNREADABLE
+        if runner.spec != unreadable(runner.spec.name)
     ]
     tags = {
         space.name: TagsEntry(held.names or None, held.bindings or None)
