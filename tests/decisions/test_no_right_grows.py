@@ -177,12 +177,21 @@ class World:
             case needs.DetailsOf(id_):
                 project = self._record(id_).project_id
                 return WorkspaceDetails(WorkspaceSettings(), None, 1, (), 0, Tags(), project)
+            case _:
+                return self._of_people(need)
+
+    def _of_people(self, need: Any) -> Any:
+        match need:
             case LinkedBy(team, _, ids):
                 inside = self.place.members[team.team_id]
                 known = [one for one in ids if one in PEOPLE]
                 return [Linked(one, one, Status.ACTIVE, one in inside) for one in known]
             case needs.MembersOf(id_):
                 return [replace(MEMBER, id=one) for one in sorted(self.place.members[id_])]
+            case needs.MembershipsWithIds(ids):
+                return [replace(MEMBER, id=one) for one in ids]
+            case needs.UserWithId():
+                return MEMBER.user
             case needs.LinkedTo(id_):
                 return dict.fromkeys(LinkageType, sorted(self.place.members[id_]))
             case _:
