@@ -69,6 +69,11 @@ def test_nobody_is_told_to_close_a_folder_that_stands_where_a_file_should(
     assert look(Purpose.DATA_DIR, tmp_path)  # the control
 
 
+@pytest.mark.parametrize("purpose", [Purpose.KEYRING, Purpose.DATABASE])
+def test_nobody_is_told_to_close_a_device_of_the_host(purpose: Purpose) -> None:
+    assert look(purpose, Path(os.devnull)) == []
+
+
 @pytest.mark.parametrize(("purpose", "told"), [(Purpose.KEYRING, 2), (Purpose.DATABASE, 1)])
 def test_of_a_file_its_mode_is_looked_at_and_of_a_keyring_its_owner_too(
     purpose: Purpose, told: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -77,6 +77,8 @@ def by_mode(purpose: Purpose, path: Path, mode: int) -> list[Exposure]:
     rule, bits = _RULES[purpose], stat.S_IMODE(mode)
     if purpose is Purpose.KEYRING_DIR and bits & stat.S_ISVTX:
         return []  # whoever can write there can still not replace what is another's
+    if stat.S_ISCHR(mode):
+        return []  # /dev/null is to stay everybody's; whoever reads it hears what it is not
     able = [words for bit, words in _WORDS.items() if bits & rule.told & bit]
     if not able:
         return []
