@@ -9,7 +9,7 @@ from typing import TextIO
 DONE, ERROR, USAGE, DIFFERENCES, UNAUTHENTICATED, NOT_FOUND, CONFLICT, INVALID = range(8)
 FORBIDDEN, BUSY, SERVICE_FAULT, NO_CONNECTION, UNKNOWN_OUTCOME = range(8, 13)
 NOT_STARTED, NOT_EXECUTABLE, NO_COMMAND = 125, 126, 127
-"""Of `run`, as of `env`, `nice` and `timeout`."""
+"""Of `run` and `exec`, as of `env`, `nice` and `timeout`."""
 INTERRUPTED = 128 + 2
 CLOSED_PIPE = 128 + 13
 """What a shell makes of a program that SIGPIPE has ended."""
@@ -28,9 +28,9 @@ MEANINGS = {
     SERVICE_FAULT: "a fault of the service",
     NO_CONNECTION: "no connection, or no answer to a request that changes nothing",
     UNKNOWN_OUTCOME: "unknown outcome: no answer to a change, or Ctrl-C while it was under way",
-    NOT_STARTED: "run: a fault of its own; the command was not started",
-    NOT_EXECUTABLE: "run: the command cannot be run",
-    NO_COMMAND: "run: there is no such command",
+    NOT_STARTED: "run, exec: a fault of its own; the command was not started",
+    NOT_EXECUTABLE: "run, exec: the command cannot be run",
+    NO_COMMAND: "run, exec: there is no such command",
     INTERRUPTED: "Ctrl-C while no change was under way",
     CLOSED_PIPE: "nobody reads the output any more, as after head -n 1",
 }
