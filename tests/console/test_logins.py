@@ -130,7 +130,6 @@ async def test_a_code_is_approved_once_however_often_the_button_is_pressed(
     sent: list[str] = []
     page.on("request", lambda one: sent.append(one.url))
     await visitor.button("Approve").evaluate("one => { one.click(); one.click(); }")
-    # The second would be told that no program waits.
     await page.get_by_text("Approved. Go back to your terminal.").first.wait_for()
     assert len(sent) == 1
 

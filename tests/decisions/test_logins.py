@@ -119,12 +119,23 @@ def test_a_program_that_waits_is_approved_or_refused_once() -> None:
     assert decision.writes == (Update(WAITS, approved),)
     denied = replace(WAITS, denied=True)
     assert deny(found(SIGNED_IN, locked=LOCKED), TYPED).writes == (Update(WAITS, denied),)
-    for over in (None, approved, denied, replace(WAITS, expires_at=NOW)):
+    over_for_others = replace(approved, token_id="at-2")
+    for over in (None, over_for_others, denied, replace(approved, expires_at=NOW)):
         there = {LoginBy("user_code", "BCDFGHJKLM"): over}
         for decide, more in ((show, ()), (approve, (b"",)), (deny, ())):
             other = found(SIGNED_IN, there, locked=LOCKED)
             assert refused(decide, other, TYPED, *more) == ["invalid_value"]
     assert refused(deny, found(SIGNED_IN), LoginDraft()) == ["missing_member"]
+
+
+def test_whoever_has_approved_a_program_that_waits_may_do_so_again_and_nothing_changes() -> None:
+    """The answer may have been lost; the program may have its token since."""
+    approved = replace(WAITS, token_id="at-1", ends_at=NOW + 5)
+    for one in (approved, replace(approved, issued_id="at-9")):
+        there = found(SIGNED_IN, {LoginBy("user_code", "BCDFGHJKLM"): one}, locked=LOCKED)
+        decision = approve(there, TYPED, b"unused")
+        assert (decision.answer.ends_at, decision.writes) == (NOW + 5, ())
+        assert refused(deny, there, TYPED) == ["invalid_value"]
 
 
 def test_what_is_wrong_with_a_document_is_told_before_a_program_is_refused() -> None:

@@ -56,18 +56,21 @@ def show(found: Found, draft: LoginDraft) -> Consent:
     """
     actor = _user(found)
     refuse_all(draft.all_faults())
-    login = _meant(found, draft)
+    login = _meant(found, draft, actor.token_id)
     refuse_all(tokens.surplus(found, _owner(actor.id)))
-    return Consent(login, _end(found, login.lifetime))
+    return Consent(login, login.ends_at or _end(found, login.lifetime))
 
 
 def approve(found: Found, draft: LoginDraft, code_hash: bytes) -> Decision[Consent]:
     """The program has a token to come, with which the caller's is not outlived; one beside a
-    browser for what has that hash. Refuses as `show`, and what somebody has approved before.
+    browser for what has that hash. One that waits may be approved again, with the same token:
+    perhaps nobody heard the answer. Refuses as `show`, and what somebody has approved before.
     """
     consent = show(found, draft)
     found.require_locked({SYSTEM_STREAM})  # of two who approve, the second is refused
     actor = _user(found)
+    if consent.login.token_id is not None:
+        return Decision(consent)
     approved = replace(consent.login, token_id=actor.token_id, ends_at=consent.ends_at)
     if approved.user_code is not None:
         return Decision(consent, (Update(consent.login, approved),))
@@ -178,11 +181,11 @@ def _owner(user_id: str) -> TokenOwner:
     return TokenOwner("user", user_id, SYSTEM_STREAM)
 
 
-def _meant(found: Found, draft: LoginDraft) -> Login:
+def _meant(found: Found, draft: LoginDraft, by: str | None = None) -> Login:
     if draft.user_code is None:
         return draft.login(found.now)
     login = found.of(LoginBy("user_code", plain_user_code(draft.user_code)))
-    if login is None or not login.is_open(found.now):
+    if login is None or not login.is_open(found.now, by):
         raise Refusal(invalid("user-code", _NO_CODE))
     return login
 

@@ -58,9 +58,9 @@ class Login(Discreet, frozen=True):
     ends_at: int | None = None
     issued_id: str | None = None
 
-    def is_open(self, now: int) -> bool:
-        """Whether it still waits for somebody."""
-        return now < self.expires_at and self.token_id is None and not self.denied
+    def is_open(self, now: int, by: str | None = None) -> bool:
+        """Whether it still waits for somebody, or was approved with the token `by`."""
+        return now < self.expires_at and self.token_id in (None, by) and not self.denied
 
 
 class Consent(Discreet, frozen=True):

@@ -114,7 +114,7 @@ async function question({ attributes }, account, signal) {
 }
 
 /**
- * What answers once: a second answer would void the first, or be told that nothing waits. Where it fails, one may answer again.
+ * What answers once: a second answer would void the first. Where it fails, one may answer again.
  * @template {unknown[]} S
  * @param {(...said: S) => Promise<unknown>} act
  */
