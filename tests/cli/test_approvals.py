@@ -90,6 +90,17 @@ def test_what_has_changed_since_it_was_read_is_not_approved(proposed: Host) -> N
         assert (done.code, done.said) == (5, "teamvars: There is no runner with this id.\n")
 
 
+def test_what_was_altered_is_listed_as_that_and_not_with_how_it_would_be_approved(
+    proposed: Host,
+) -> None:
+    execute(proposed, "UPDATE runners SET body = replace(body, 'job', 'theirs')")
+    deploy, host = proposed.succeed("approvals", "list").out.split("acme/host")
+    assert "  altered      this is not what was proposed" in deploy
+    assert "to approve" not in deploy
+    assert f"teamvars approvals approve {named(proposed, 'host')}" in host
+    assert "altered" not in host
+
+
 def test_what_would_join_by_a_pattern_is_shown_until_it_is_approved(proposed: Host) -> None:
     proposed.succeed("approvals", "approve", named(proposed))
     apply_with(proposed, "[network, payments]", "[network, payments, net-2]")

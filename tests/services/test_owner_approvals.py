@@ -327,6 +327,15 @@ async def test_nothing_is_approved_that_was_put_into_the_row_after_it_was_propos
     answer = await places.at(mode).call("owner", "PATCH", path, {"data": change})
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (409, "other_digest")
     assert answer.json()["errors"][0]["detail"].startswith("Version 1 of")
+    # What cannot be read lacks all there is, which nobody is told to add first.
+    await execute(database, runner["id"], "UPDATE runners SET body = '{' WHERE id = $1")
+    its = linkage_document(places.tenant.workspaces["network"], type_="workspaces")
+    for method, more, said in (
+        ("PATCH", "", {"data": change}),
+        ("DELETE", "/relationships/workspaces", its),
+    ):
+        answer = await places.at(mode).call("owner", method, f"{path}{more}", said)
+        assert [one["code"] for one in answer.json()["errors"]] == ["other_digest"]
     await execute(database, runner["id"], f"UPDATE runners SET body = '{body}' WHERE id = $1")  # noqa: S608
     await approvals.approve(operator(), runner["id"], runner["attributes"]["digest"])
     # What was altered behind the approval is not what was approved, and a read says so.

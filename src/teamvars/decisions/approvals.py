@@ -10,11 +10,13 @@ from msgspec.structs import replace
 from teamvars.decisions import Decision, Found, Update, together
 from teamvars.decisions.needs import MembersOf, WorkspacesOf, meant, owners_team
 from teamvars.decisions.runners import (
+    AllRunners,
     Recorded,
     RunnerView,
     RunnerWithId,
     Trust,
     agreed,
+    as_proposed,
     every,
     owned,
     proposed,
@@ -61,28 +63,32 @@ class Proposal(msgspec.Struct, frozen=True):
 
     `reach` has the names of the workspaces, and `joins` of those among them that an approval which
     holds does not have. `keys` says where those of its issuer are from; None: it has no issuer that
-    is accepted.
+    is accepted. What is not `as_proposed` nobody approves.
     """
 
     view: RunnerView
     reach: Sequence[str]
     joins: Sequence[str]
     keys: str | None
+    as_proposed: bool
 
 
 def proposals(found: Found, trust: Trust) -> Sequence[Proposal]:
     """All runners there are, by organization."""
+    # Before `every`: each need begins this anew.
+    whole = {one.id for one in found.of(AllRunners()) if as_proposed(found, one) is not None}
     views = sorted(every(found, trust), key=lambda v: (v.organization_name, v.runner.spec.name))
-    return [_proposal(found, view, trust) for view in views]
+    return [_proposal(found, view, trust, view.runner.id in whole) for view in views]
 
 
-def _proposal(found: Found, view: RunnerView, trust: Trust) -> Proposal:
+def _proposal(found: Found, view: RunnerView, trust: Trust, is_whole: bool) -> Proposal:
     runner = view.runner
     workspaces = found.of(WorkspacesOf(runner.organization_id))
     names = {workspace.id: workspace.name for workspace, _ in workspaces}
     approved = view.reach if runner.approval is None else runner.approval.reach
     keys = trust.issuers.get(runner.spec.issuer or "")
-    return Proposal(view, _named(view.reach, names), _named(view.reach - approved, names), keys)
+    joins = _named(view.reach - approved, names)
+    return Proposal(view, _named(view.reach, names), joins, keys, is_whole)
 
 
 def _named(ids: frozenset[str], names: Mapping[str, str]) -> list[str]:

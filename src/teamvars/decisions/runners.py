@@ -61,6 +61,7 @@ from teamvars.domain.runners import (
     foreign,
     reach_faults,
     spec_faults,
+    unreadable,
 )
 from teamvars.domain.workspaces import Workspace
 
@@ -236,14 +237,22 @@ def proposed(found: Found, runner: Runner, but_of: Sequence[AuditEntry] = ()) ->
     return found.of(Recorded(runner.organization_id, runner.id, PROPOSED, but_of=others))
 
 
-def require_proposed(found: Found, runner: Runner) -> AuditEntry:
-    """The entry by which the present version was proposed. Refuses other_digest where the row says
-    anything else, or there is no such entry: who writes the database may have put anything there.
+def as_proposed(found: Found, runner: Runner) -> AuditEntry | None:
+    """The entry by which the present version was proposed; None where the row says anything else,
+    or there is no such entry: who writes the database may have put anything there.
     """
     entry = None
     with passing_over(Kind.FORBIDDEN):
         entry = proposed(found, runner)
-    if entry is None or not proposes(entry, runner):
+    return entry if entry is not None and proposes(entry, runner) else None
+
+
+def require_proposed(found: Found, runner: Runner) -> AuditEntry:
+    """The entry by which the present version was proposed. Refuses where there is none:
+    other_digest.
+    """
+    entry = as_proposed(found, runner)
+    if entry is None:
         raise Refusal(_NOT_PROPOSED.filled(version=runner.version, id=runner.id))
     return entry
 
@@ -270,7 +279,7 @@ def update(found: Found, runner_id: str, draft: RunnerDraft, trust: Trust) -> De
 
     Refuses: forbidden, every fault of the draft, another id than the path's, a taken name.
     """
-    before, name = owned(found, runner_id)
+    before, name = _legible(found, runner_id)
     spec = draft.applied_to(before.spec)
     faults = (*draft.faults, *conflicts(draft, runner_id), *foreign(draft, name))
     draft = replace(draft, faults=faults)
@@ -286,7 +295,7 @@ def name_workspaces(
     Refuses: forbidden, every fault of the draft, a workspace that the organization does not have
     and the runner does not name, too many of them, none where no pattern is there either.
     """
-    before, name = owned(found, runner_id)
+    before, name = _legible(found, runner_id)
     spec = draft.applied_to(before.spec, change)
     there = found.of(ReachOf(before.organization_id, draft.wanted))
     known = {*there, *before.spec.workspace_ids}
@@ -371,6 +380,14 @@ def owned(found: Found, runner_id: str) -> tuple[Runner, str]:
     if not granted.is_owner:
         raise not_found()
     return runner, granted.organization.name
+
+
+def _legible(found: Found, runner_id: str) -> tuple[Runner, str]:
+    """As `owned`. Refuses what nobody can read, before anything that it lacks: other_digest."""
+    runner, name = owned(found, runner_id)
+    if runner.spec == unreadable(runner.spec.name):
+        require_proposed(found, runner)
+    return runner, name
 
 
 def seen(

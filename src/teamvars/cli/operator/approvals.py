@@ -87,7 +87,10 @@ def _told(proposal: Proposal) -> Iterator[str]:
         yield "  unbound      whoever has the job's token first, a proxy or thief, gets the values"
     yield f"  tokens       for {spec.max_ttl} seconds at most"
     yield f"  ends         {_time(spec.expires_at)}"
-    yield f"  to approve   teamvars approvals approve {runner.id}@{view.digest}"
+    if proposal.as_proposed:
+        yield f"  to approve   teamvars approvals approve {runner.id}@{view.digest}"
+    else:
+        yield "  altered      this is not what was proposed, and cannot be approved"
 
 
 def _proof(spec: RunnerSpec, keys: str | None) -> Iterator[str]:
