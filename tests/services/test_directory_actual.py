@@ -97,7 +97,7 @@ async def test_users_are_found_by_name_and_address_and_active_members_are_known(
     assert "address" in fault.detail
 
 
-async def test_a_grant_on_what_was_deleted_by_hand_is_none(calls: Calls) -> None:
+async def test_what_was_deleted_by_hand_is_left_out_of_a_directory(calls: Calls) -> None:
     """Whatever deletes rows with SQLite's own program leaves those that refer to them."""
     tenant, services = calls.tenant, calls.services
     name, writers = tenant.organization, tenant.teams["writers"]
@@ -108,10 +108,16 @@ async def test_a_grant_on_what_was_deleted_by_hand_is_none(calls: Calls) -> None
         "owner", "POST", "/team-projects", access_document(writers, project, "project")
     )
     assert given.status_code == 201
-    for table, id_ in (("workspaces", tenant.workspaces["network"]), ("projects", project)):
+    for table, id_ in (
+        ("workspaces", tenant.workspaces["network"]),
+        ("projects", project),
+        ("users", tenant.users["invited_writer"]),
+    ):
         await tenant.deployment.alter(f"DELETE FROM {table} WHERE id = '{id_}'")  # noqa: S608
     (organization,) = (await services.directory.export([name])).directory.organizations
     (team,) = (one for one in organization.teams if one.name == "writers")
     assert (team.workspaces, team.projects) == ({}, {})
-    entry = OrganizationEntry(name, teams=(TeamEntry("writers", workspaces={}, projects={}),))
-    await services.directory.apply(operator(), Directory((), (entry,)), Options())
+    assert len(team.members or ()) == 1
+    nothing = TeamEntry("writers", members=(), workspaces={}, projects={})
+    file = Directory((), (OrganizationEntry(name, teams=(nothing,)),))
+    await services.directory.apply(operator(), file, Options())

@@ -213,7 +213,8 @@ async def load(
     changing: Changing = _NOTHING,
 ) -> dict[str, OrganizationState]:
     """The organizations with their contents, read after their teams and runners are locked, and
-    those of their workspaces and variable sets that are `changing`.
+    those of their workspaces and variable sets that are `changing`. What refers to rows that
+    somebody has deleted by hand is left out.
     """
     loaded = {one.id: OrganizationState(one) for one in found}
     if not loaded:
@@ -241,8 +242,9 @@ async def load(
     granted = _by_team(await team_access.ON_WORKSPACES.of_teams(tx, team_ids))
     for organization in loaded.values():
         ids = {space.id for space in organization.workspaces.values()}
+        members = {member.id for member in organization.members.values()}
         for team in organization.teams.values():
-            organization.in_team[team.id] = set(in_team[team.id])
+            organization.in_team[team.id] = members.intersection(in_team[team.id])
             its = [grant for grant in granted.get(team.id, ()) if grant.workspace_id in ids]
             organization.grants[team.id] = {grant.workspace_id: grant for grant in its}
     return {fold(organization.name): organization for organization in loaded.values()}
@@ -295,9 +297,7 @@ async def _load_projects(
 
 
 def _by_team(grants: Iterable[G]) -> Mapping[str, Sequence[G]]:
-    """Grants by the team that has them. On what is gone there may be some left, where somebody has
-    deleted rows by hand.
-    """
+    """Grants by the team that has them."""
     found: dict[str, list[G]] = {}
     for grant in grants:
         found.setdefault(grant.team_id, []).append(grant)
