@@ -242,10 +242,22 @@ async def test_changes_of_people_and_access_read_as_sentences(
     await expect(given_row.locator(".badge")).to_have_text("write")
 
 
-async def test_a_day_that_there_is_not_is_told_by_the_api(sqlite_site: Site, crowd: Crowd) -> None:
+async def test_what_cannot_be_looked_for_is_told_by_the_api_beside_its_fields(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
     tenant = await sqlite_site.tenant()
     visitor = await crowd.arrived(sqlite_site, tenant, "activity?since=2026-13-45")
     await expect(visitor.page.get_by_text("filter[since]")).to_be_visible()
+    await visitor.page.get_by_label("Key", exact=True).fill("REGION")
+    since = visitor.page.get_by_label("Since")
+    await since.fill("20260-01-01")  # a digit too many, which browsers take
+    await visitor.button("Show").click()
+    await expect(visitor.page.get_by_text("filter[since]")).to_be_visible()
+    await expect(since).to_have_value("20260-01-01")
+    await since.fill("2026-01-01")
+    await visitor.button("Show").click()
+    await visitor.page.get_by_text("No such changes").first.wait_for()
+    assert visitor.page.url.endswith("?key=REGION&since=2026-01-01")
 
 
 async def test_changes_since_a_day_and_the_workspaces_that_teams_were_given(

@@ -1,7 +1,7 @@
 /** What has changed in a workspace, a team or an organization. */
 
-import { read } from "./api.js";
-import { beginOf, button, h, name } from "./dom.js";
+import { read, Refused } from "./api.js";
+import { beginOf, button, h, name, shown } from "./dom.js";
 import { MOST_NAMED, concerned, eventRow, workspacesIn } from "./events.js";
 import { field, form } from "./fields.js";
 import { settleNew } from "./hands.js";
@@ -35,7 +35,7 @@ export async function activityPage(context) {
   const here = `/app/${context.organization}/workspaces/${found.attributes.name}`;
   const events = new Events(context, `/workspaces/${found.id}/audit-events`, ["key", "q"],
     (one, people) => eventRow(one, people, here));
-  await events.draw();
+  await events.begin();
   return h("section", {}, workspaceHead(context, found, "activity"),
     h("p", { class: "lead noted" }, "Who changed what, and never a value: what could be read once may have become a secret since."),
     events.element);
@@ -49,7 +49,7 @@ export async function setActivityPage(context) {
   const { found } = await readSet(context);
   const here = `/app/${context.organization}/varsets/${found.id}`;
   const events = new Events(context, `/varsets/${found.id}/audit-events`, ["key", "q"], (one, people) => eventRow(one, people, here));
-  await events.draw();
+  await events.begin();
   return h("section", {}, setHead(context, found, "activity"), events.element);
 }
 
@@ -61,7 +61,7 @@ export async function teamActivityPage(context) {
   const found = await readTeam(context);
   const events = new Events(context, `/teams/${found.id}/audit-events`, [],
     (one, people) => eventRow(one, people, null));
-  await events.draw();
+  await events.begin();
   return h("section", {}, teamHead(context, found, "activity"), events.element);
 }
 
@@ -85,7 +85,7 @@ export async function organizationActivityPage(context) {
     const team = action !== "team.delete" && subject.type === "teams" && `/app/${organization}/teams/${subject.id}`;
     return eventRow(one, people, here || team || null, place);
   });
-  await events.draw();
+  await events.begin();
   return h("section", {}, organizationHead(found, "activity"), events.element);
 }
 
@@ -118,6 +118,17 @@ class Events {
     this.rows = h("ol", { class: "rows", role: "list" });
     this.more = h("div", { class: "actions" });
     this.element = h("div", {}, filters.length > 0 && narrowing(filters, query, go), this.rows, this.more);
+  }
+
+  /** Shows the first page. What one wants to see alone may be refused: one goes on from its fields. */
+  async begin() {
+    try {
+      await this.draw();
+    } catch (error) {
+      if (!(this.isNarrowed && error instanceof Refused && error.status === 400)) throw error;
+      this.rows.hidden = true;
+      this.more.append(h("div", { class: "empty" }, h("h2", {}, "That did not work"), h("p", {}, shown(error.message))));
+    }
   }
 
   /**
