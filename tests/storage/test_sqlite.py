@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
@@ -33,6 +34,7 @@ from teamvars.storage.engines import sqlite
 from teamvars.storage.engines.outages import begins_with
 from teamvars.storage.engines.sqlite_settlement import has_wal
 from tests.storage.stores import adding, batched, fresh_sqlite, ids, make_things, opened, words
+from tests.support.patience import HANGS
 
 MEGABYTE = 1024 * 1024
 
@@ -440,8 +442,28 @@ async def test_a_read_sees_one_state_whatever_others_write_meanwhile(
     other.close()
 
 
+async def test_while_a_survey_looks_at_one_state_others_read_and_write(store: Database) -> None:
+    loop = asyncio.get_running_loop()
+    looks, may_end = asyncio.Event(), threading.Event()
+
+    async def looking(tx: Transaction) -> tuple[list[str], list[str]]:
+        before = await ids(tx)
+        loop.call_soon_threadsafe(looks.set)
+        assert may_end.wait(HANGS)
+        return before, await ids(tx)
+
+    survey = asyncio.create_task(store.survey(looking))
+    await looks.wait()
+    await store.write(adding("new"))
+    assert await store.query(ids) == await store.read(ids) == ["new"]
+    may_end.set()
+    assert await survey == ([], [])
+    assert await store.survey(ids) == ["new"]
+
+
 async def test_a_read_changes_nothing(store: Database) -> None:
     await store.read(adding("a"))
+    await store.survey(adding("b"))
     assert await store.read(ids) == []
 
 
@@ -589,6 +611,7 @@ async def test_a_file_whose_log_was_taken_away_is_opened_with_no_other_beside_th
         assert isinstance(database, sqlite.SqliteDatabase)
         await make_things(database)
         await database.write(adding("before"))
+        assert await database.survey(ids) == ["before"]
         if all_is_in_the_file:
             database._writer.connection().wal_checkpoint()
         database._writer.close()
@@ -599,7 +622,7 @@ async def test_a_file_whose_log_was_taken_away_is_opened_with_no_other_beside_th
         assert begins_with(refused)
         assert await database.read(ids) == ["before"]
         await database.write(adding("after"))
-        assert await database.read(ids) == ["after", "before"]
+        assert await database.read(ids) == await database.survey(ids) == ["after", "before"]
     async with opened(fresh_sqlite(tmp_path)) as again:
         assert await again.read(ids) == ["after", "before"]
 

@@ -177,10 +177,9 @@ async def test_as_long_as_a_commit_is_not_settled_its_writers_do_not_know_and_no
     disk.fail(BROKEN)
     with capture_logs() as lines:
         assert set((await add(store, *"abc")).values()) == {"outcome_unknown"}
-        outcomes = await asyncio.gather(
-            store.read(ids), store.query(ids), store.write(adding("d")), return_exceptions=True
-        )
-        assert words(*outcomes) == ["storage_unavailable"] * 3
+        reads = store.read(ids), store.survey(ids), store.query(ids)
+        outcomes = await asyncio.gather(*reads, store.write(adding("d")), return_exceptions=True)
+        assert words(*outcomes) == ["storage_unavailable"] * 4
         assert [line["event"] for line in lines] == [
             "a commit may be in the log and not on the disk"
         ]

@@ -44,8 +44,8 @@ def statements(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> list[
 
         return counted
 
-    monkeypatch.setattr(database, "read", counting(database.read))
-    monkeypatch.setattr(database, "query", counting(database.query))
+    for name in ("read", "survey", "query"):
+        monkeypatch.setattr(database, name, counting(getattr(database, name)))
     return seen
 
 

@@ -118,6 +118,17 @@ def reads(method: Reading[Cases, P, T]) -> Callable[Concatenate[Cases, P], Corou
     return use_case
 
 
+def surveys(
+    method: Reading[Cases, P, T],
+) -> Callable[Concatenate[Cases, P], Coroutine[Any, Any, T]]:
+    """As `reads`, of what looks at many rows, for which nobody else waits."""
+
+    async def use_case(self: Cases, /, *asked: P.args, **more: P.kwargs) -> T:
+        return await self._database.survey(lambda tx: method(self, tx, *asked, **more))
+
+    return use_case
+
+
 def glances(
     method: Reading[Cases, P, T],
 ) -> Callable[Concatenate[Cases, P], Coroutine[Any, Any, T]]:

@@ -74,6 +74,7 @@ class OnceDatabase:
         self._database = database
         self._keys = keys
         self.in_request = database.in_request
+        self.survey = database.survey
         self.batch = database.batch  # where no change of a request with a key is made
         self.deadline = database.deadline
         self.now = database.now

@@ -6,7 +6,7 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.moves import Foreseen, MoveDraft
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.projects import PREFIX, ProjectDraft, ProjectSearch
-from teamvars.services.house import UseCases, looks, makes, reads
+from teamvars.services.house import UseCases, looks, makes, surveys
 from teamvars.storage import access_by_name, projects
 from teamvars.storage.database import Transaction
 
@@ -35,7 +35,7 @@ class Projects(UseCases):
         await self._move(caller, *asked)
         return None
 
-    @reads
+    @surveys
     async def list(
         self, tx: Transaction, caller: Caller, organization: str, wanted: ProjectSearch, page: Page
     ) -> Paged[ProjectAccess]:

@@ -5,7 +5,7 @@ from teamvars.decisions import tags as decisions
 from teamvars.domain.access import Caller, Level
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tags import Tag, TagSearch
-from teamvars.services.house import UseCases, looks, makes, reads
+from teamvars.services.house import UseCases, looks, makes, surveys
 from teamvars.storage import access_by_name, tags
 from teamvars.storage.database import Transaction
 
@@ -25,7 +25,7 @@ class Tags(UseCases):
     delete = makes(decisions.delete, in_turns=True)
     add_workspaces = makes(decisions.add_workspaces, in_turns=True)
 
-    @reads
+    @surveys
     async def list(
         self, tx: Transaction, caller: Caller, organization: str, wanted: TagSearch, page: Page
     ) -> Paged[Tag]:

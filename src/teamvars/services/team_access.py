@@ -6,7 +6,7 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.project_grants import ProjectGrant, ProjectGrantDraft
 from teamvars.domain.team_access import Grant, GrantDraft, NamedGrant
-from teamvars.services.house import UseCases, looks, makes, reads
+from teamvars.services.house import UseCases, looks, makes, surveys
 from teamvars.storage import access, team_access
 from teamvars.storage.database import Transaction
 
@@ -21,7 +21,7 @@ class Grants(UseCases):
     update = makes(decisions.update)
     delete = makes(decisions.delete)
 
-    @reads
+    @surveys
     async def list(
         self,
         tx: Transaction,
@@ -54,7 +54,7 @@ class ProjectGrants(UseCases):
     update = makes(decisions.update_on_project)
     delete = makes(decisions.delete_on_project)
 
-    @reads
+    @surveys
     async def list(
         self,
         tx: Transaction,

@@ -23,7 +23,7 @@ from teamvars.domain.workspaces import (
     WorkspaceSearch,
     WorkspaceSettings,
 )
-from teamvars.services.house import UseCases, glances, looks, makes
+from teamvars.services.house import UseCases, looks, makes, surveys
 from teamvars.storage import access, access_by_name, projects, team_access, workspaces
 from teamvars.storage.database import Transaction
 
@@ -90,7 +90,7 @@ class Workspaces(UseCases):
             its = await _projects_of(tx, granted, views) if related else ()
             return WorkspacePage(views, found.total, whole, its)
 
-        return await self._database.read(body)
+        return await self._database.survey(body)
 
     async def list_consumers(
         self, caller: Caller, workspace_id: str, _: Page
@@ -117,7 +117,7 @@ async def _projects_of(
 class Accesses(UseCases):
     """What owners and the organization's token learn of the access that others have."""
 
-    @glances
+    @surveys
     async def list(
         self, tx: Transaction, caller: Caller, workspace_id: str, page: Page
     ) -> Paged[Principal]:

@@ -250,6 +250,11 @@ class Store(Protocol):
     async def read(self, body: Body[T]) -> T:
         """Runs the function in a read-only transaction, on one snapshot."""
 
+    async def survey(self, body: Body[T]) -> T:
+        """As `read`, for functions whose statements look at many rows and return few: nobody else
+        waits for them (decision 043).
+        """
+
     async def query(self, body: Body[T]) -> T:
         """Runs the function in autocommit: each statement has a snapshot of its own, not older
         than the call.

@@ -168,6 +168,9 @@ class WatchedDatabase(Database):
     def read(self, body: Body[T]) -> Coroutine[Any, Any, T]:
         return self._watch(self._database.read(body))
 
+    def survey(self, body: Body[T]) -> Coroutine[Any, Any, T]:
+        return self._watch(self._database.survey(body))
+
     def query(self, body: Body[T]) -> Coroutine[Any, Any, T]:
         return self._watch(self._database.query(body))
 

@@ -444,6 +444,8 @@ class PostgresDatabase(Database):
 
         return await self._connections.attempt(Lane.READS, run, deadline)
 
+    survey = read
+
     def query(self, body: Body[T]) -> Coroutine[Any, Any, T]:
         return body(self._queries)
 

@@ -1,7 +1,8 @@
 """SQLite through apsw: one connection that writes, with group commit, and one that reads.
 
 Statements run on the event loop, where they cost microseconds. Nothing blocks it: a lock of another
-process is polled for, and a COMMIT, which calls fsync(), runs in a thread.
+process is polled for, and a COMMIT, which calls fsync(), runs in a thread. So does what looks at
+many rows, on a connection of its own.
 """
 
 import asyncio
@@ -185,6 +186,8 @@ class SqliteDatabase(Database):
         self._writer = SqliteConnection(file)
         self._reader = SqliteConnection(file, in_one_thread=True)
         self._reading = asyncio.Lock()
+        self._surveyor = SqliteConnection(file)
+        self._surveys = ThreadPoolExecutor(1, thread_name_prefix="sqlite-survey")
         self._prefetcher = Prefetcher(file)
         self._queries = _Queries(self._reader, self._prefetcher)
         # Writes run also when their caller was cancelled in the queue: a client that has
@@ -196,7 +199,8 @@ class SqliteDatabase(Database):
         self._writing = asyncio.Lock()
         self._in_turns: set[asyncio.Task[Any]] = set()
         self._has_written = False
-        self._settlement = Settlement(self._committer, (self._writer, self._reader))
+        connections = self._writer, self._reader, self._surveyor
+        self._settlement = Settlement(self._committer, connections)
 
     async def open(self) -> None:
         """Opens the file. Raises StorageMisconfigured when SQLite does not grant what we need."""
@@ -215,6 +219,12 @@ class SqliteDatabase(Database):
     async def read(self, body: Body[T]) -> T:
         return await _retry_while_busy(lambda: self._read_in_turn(body))
 
+    async def survey(self, body: Body[T]) -> T:
+        in_thread = asyncio.get_running_loop().run_in_executor
+        return await _retry_while_busy(
+            lambda: in_thread(self._surveys, _read_once, self._surveyor, body)
+        )
+
     def query(self, body: Body[T]) -> Coroutine[Any, Any, T]:
         return body(self._queries)
 
@@ -227,20 +237,10 @@ class SqliteDatabase(Database):
         async with self._reading:
             begun = time.monotonic()
             try:
-                return self._read_once(body)
+                return _read_once(self._reader, body)
             finally:
                 if time.monotonic() - begun > _SHORT_READ_SECONDS:
                     await asyncio.sleep(0)
-
-    def _read_once(self, body: Body[T]) -> T:
-        connection = self._reader.connection()
-        try:
-            connection.execute("BEGIN")
-            return run_to_end(body, SqliteTransaction(connection))
-        except UNUSABLE as error:
-            raise self._reader.translate(error) from error
-        finally:
-            self._reader.roll_back()
 
     async def write(self, body: Body[T], *, subject: str | None = None) -> T:
         result: T = await self._writes.submit(_Write(body))
@@ -294,6 +294,8 @@ class SqliteDatabase(Database):
         await self._queries.close()
         await self._settlement.give_up()
         self._committer.shutdown()
+        self._surveys.shutdown()
+        self._surveyor.close()
         self._reader.close()
         self._writer.close()
 
@@ -350,7 +352,7 @@ class SqliteDatabase(Database):
         except Refusal as refusal:
             # It was closed before its log was taken away, as on a full disk: whoever reads has it.
             if type(refusal.__cause__) is LostLog:
-                self._begin_another_log(empty_wal(self._reader.connection()))
+                await self._begin_another_log(empty_wal(self._reader.connection()))
             raise
         try:
             if connection.readonly("main"):  # BEGIN IMMEDIATE would begin a read, without a word
@@ -363,23 +365,25 @@ class SqliteDatabase(Database):
         except LostLog as error:
             loop = asyncio.get_running_loop()
             is_empty = await loop.run_in_executor(self._committer, empty_wal, connection)
-            self._begin_another_log(is_empty)
+            await self._begin_another_log(is_empty)
             raise storage_unavailable() from error
         except UNUSABLE as error:
             if isinstance(error, apsw.ReadOnlyError):
-                self._let_go()
+                await self._let_go()
             raise self._writer.translate(error) from error
         return connection
 
-    def _begin_another_log(self, is_empty: bool) -> None:
+    async def _begin_another_log(self, is_empty: bool) -> None:
         """Has another one begun next, if all that was in the former is in the file."""
         if is_empty:
-            self._let_go()
+            await self._let_go()
 
-    def _let_go(self) -> None:
+    async def _let_go(self) -> None:
         """Closes all connections, which share the `-shm` and the log as the first has opened them:
         the next one finds what it may do by then, and which log there is.
         """
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._surveys, self._surveyor.close)
         self._writer.close()
         self._reader.close()
         self._prefetcher.let_go()
@@ -399,6 +403,17 @@ class SqliteDatabase(Database):
             self._writer.close()
             return storage_unavailable(error)
         return None
+
+
+def _read_once(reader: SqliteConnection, body: Body[T]) -> T:
+    connection = reader.connection()
+    try:
+        connection.execute("BEGIN")
+        return run_to_end(body, SqliteTransaction(connection))
+    except UNUSABLE as error:
+        raise reader.translate(error) from error
+    finally:
+        reader.roll_back()
 
 
 def commit(connection: apsw.Connection) -> None:
