@@ -1,14 +1,15 @@
 """Streams with more entries than are read at once, on both engines."""
 
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 
-from teamvars.domain.audit import AuditEntry, HeldStream
-from teamvars.storage import streams
+from teamvars.domain.audit import AuditEntry, AuditQuery, Event, HeldStream
+from teamvars.storage import organizations, streams
 from teamvars.storage.database import Transaction
 from tests.security.samples import event
 from tests.services.altered_trails import execute
@@ -21,7 +22,9 @@ UNNUMBERED = "UPDATE audit_entries SET sequence = {} WHERE stream_id = $1 AND se
 MISTYPED = "UPDATE audit_entries SET {} WHERE stream_id = $1 AND sequence = {}"
 
 
-async def extend(calls: Calls, stream_id: str, many: int) -> None:
+async def extend(
+    calls: Calls, stream_id: str, many: int, made: Callable[[int], Event] = event
+) -> None:
     """Makes so many changes of a stream, of nothing else."""
     chain = calls.tools.chain
 
@@ -29,10 +32,18 @@ async def extend(calls: Calls, stream_id: str, many: int) -> None:
         stream = (await streams.lock(tx, [stream_id]))[stream_id]
         held = chain.check(stream)
         assert isinstance(held, HeldStream)
-        entries, after = chain.extend_all(held, map(event, range(many)), None)
+        entries, after = chain.extend_all(held, map(made, range(many)), None)
         await tx.write_each(*streams.appending(entries, [after]))
 
     await calls.services.database.write(body)
+
+
+def workspace_made(number: int) -> Event:
+    """One of as many workspaces, whose creation says what it is called."""
+    what = {"action": "workspace.create", "subject_type": "workspaces"}
+    return replace(
+        event(number), **what, subject_id=f"ws-{number}", details={"name": f"made-{number}"}
+    )
 
 
 @contextmanager
@@ -70,6 +81,24 @@ async def test_a_long_stream_is_verified_and_accepted_without_being_held_whole(
     with peak() as passing_over:
         assert await breaks(own_calls, place) == {}
     assert max(*verifying, *accepting, *passing_over) < whole[0] / 2
+
+
+async def test_what_many_things_are_called_is_known_without_holding_all_that_says_so(
+    own_calls: Calls,
+) -> None:
+    database, tenant = own_calls.services.database, own_calls.tenant
+    stream = (await database.read(organizations.every))[tenant.organization].id
+    await extend(own_calls, stream, 2 * MANY, workspace_made)
+    with peak() as whole:
+        assert len(await database.read(partial(streams.entries, stream_ids=[stream]))) > MANY
+    with peak() as finding:
+        query = AuditQuery(action="workspace.create", until=2 * MANY)
+        found, names = await own_calls.services.audit.find(1, query)
+    assert finding[0] < whole[0] / 2
+    assert names.of_subject(found[0]) == f"{tenant.organization}/made-{2 * MANY - 1}"
+    by_name = AuditQuery(workspace=f"{tenant.organization}/made-7")
+    ((entry,), _) = await own_calls.services.audit.find(2, by_name)
+    assert entry.subject_id == "ws-7"
 
 
 @pytest.mark.parametrize("altered", [7, 1_007, MANY - 7])

@@ -405,6 +405,12 @@ class AuditQuery(msgspec.Struct, frozen=True):
     until: int | None = None
     before: Position | None = None
 
+    @property
+    def is_by_name(self) -> bool:
+        """Whether names say what is asked for."""
+        named = self.actor, self.subject, self.workspace, self.set, self.team, self.organization
+        return named != (None,) * len(named)
+
 
 class OrganizationAuditQuery(msgspec.Struct, frozen=True):
     """Which entries of an organization its owners ask for.

@@ -2,7 +2,7 @@
 gone as well and every name that it ever had, and now, as far as an organization is told.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -20,11 +20,19 @@ _IN_ORGANIZATION = ("projects", "teams", "workspaces", "varsets", "runners")
 class AuditNames:
     """The names that entries tell of; those of each stream come in order."""
 
-    def __init__(self, entries: Iterable[AuditEntry]) -> None:
+    def __init__(
+        self, entries: Iterable[AuditEntry] = (), *, of: Container[str] | None = None
+    ) -> None:
+        """`of`: what alone, beside organizations, is to have a name; None: all."""
+        self._of = of
         self._names: dict[str, str] = {}
         self._types: dict[str, str] = {}
         self._organizations: dict[str, str] = {}
-        self._called: dict[tuple[str, str], set[str]] = {}
+        self._called: dict[tuple[str, str], list[str]] = {}
+        self.note(entries)
+
+    def note(self, entries: Iterable[AuditEntry]) -> None:
+        """Learns what further entries tell of."""
         for entry in entries:
             self._note(entry)
 
@@ -49,6 +57,10 @@ class AuditNames:
         """As `called`, by the name alone."""
         return set(self._called.get((type_, fold(name)), ()))
 
+    def of_type(self, type_: str) -> set[str]:
+        """The ids of all that are or were of that type."""
+        return {id_ for id_, its in self._types.items() if its == type_}
+
     def inside(self, organization_id: str) -> set[str]:
         """The ids of all that is or was in the organization and has a name there."""
         return {id_ for id_, owner in self._organizations.items() if owner == organization_id}
@@ -57,6 +69,13 @@ class AuditNames:
         """The last name, in an organization as ORG/NAME; None where there is none."""
         name, owner = self._names.get(id_), self._organizations.get(id_)
         return name if name is None or owner is None else f"{self._names.get(owner, owner)}/{name}"
+
+    @staticmethod
+    def ids_in(entries: Iterable[AuditEntry]) -> frozenset[str]:
+        """The ids of all that is named where entries are shown."""
+        ids = {id_ for one in entries for id_ in (one.actor_id, one.stream_id, one.subject_id)}
+        users = {_text((one.read_details() or {}).get("user")) for one in entries}
+        return frozenset(id_ for id_ in ids | users if isinstance(id_, str))
 
     def of_actor(self, entry: AuditEntry) -> str | None:
         """Who acted; an operator has no other name than the account."""
@@ -83,6 +102,8 @@ class AuditNames:
         name, id_ = _text(details.get("username", details.get("name"))), _text(entry.subject_id)
         if name is None or id_ is None or not isinstance(entry.subject_type, str):
             return  # the row was altered by hand
+        if not (self._of is None or id_ in self._of or entry.subject_type == "organizations"):
+            return
         if entry.action == "organization.create":  # later names of one are in another stream
             self._names.setdefault(id_, name)
         else:
@@ -92,14 +113,14 @@ class AuditNames:
             self._organizations[id_] = entry.stream_id
         for one in (name, _text(details.get("from"))):
             if one is not None:
-                self._called.setdefault((entry.subject_type, fold(one)), set()).add(id_)
+                self._called.setdefault((entry.subject_type, fold(one)), []).append(id_)
 
     def _note_invited(self, id_: str | None, address: str | None) -> None:
         """Until somebody is known by a name of their own, they go by that of their invitation."""
-        if id_ is not None and address is not None:
+        if id_ is not None and address is not None and (self._of is None or id_ in self._of):
             self._names.setdefault(id_, address)
             self._types[id_] = "users"
-            self._called.setdefault(("users", fold(address)), set()).add(id_)
+            self._called.setdefault(("users", fold(address)), []).append(id_)
 
 
 class ActorNames(msgspec.Struct, frozen=True):

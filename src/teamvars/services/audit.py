@@ -158,13 +158,14 @@ class Audit(UseCases):
     async def find(
         self, tx: Transaction, limit: int, query: AuditQuery
     ) -> tuple[list[AuditEntry], AuditNames]:
-        """The newest entries that are asked for, newest first, and what everything is called.
+        """The newest entries that are asked for, newest first, and what all in them is called.
 
         Refuses: what nothing is or was called and what no entry has, not found.
         """
-        names = AuditNames(await streams.naming(tx))
+        names = await audit_pages.names(tx) if query.is_by_name else AuditNames()
         wanted = await audit_pages.resolved(tx, names, query)
-        return await streams.search(tx, wanted, limit), names
+        found = await streams.search(tx, wanted, limit)
+        return found, await audit_pages.names(tx, AuditNames.ids_in(found))
 
     async def heads(self) -> list[tuple[Head, bool]]:
         """Where every stream stands now, to be kept where nobody with the database can reach.

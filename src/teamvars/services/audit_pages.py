@@ -2,7 +2,7 @@
 organization; and what somebody asks for by names, which become ids.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ from teamvars.domain.ids import prefix_of
 from teamvars.domain.pages import CursorPaged, Page, Paged
 from teamvars.domain.projects import PREFIX as PROJECT_PREFIX
 from teamvars.domain.variable_sets import PREFIX
-from teamvars.storage import access, audit_entries, streams, variables, workspaces
+from teamvars.storage import access, audit_entries, organizations, streams, variables, workspaces
 from teamvars.storage.database import Transaction
 
 MOST_SEARCHED = 10_000
@@ -210,6 +210,20 @@ def _pieces(stream: Stream) -> list[streams.Piece]:
         (stream.id, max(up_to - _PIECE, oldest), up_to)
         for up_to in range(stream.sequence, oldest, -_PIECE)
     ]
+
+
+async def names(tx: Transaction, of: Container[str] | None = None) -> AuditNames:
+    """What these things, or all, are or were called: the streams of the system and of organizations
+    say so.
+    """
+    known = AuditNames(of=of)
+    async for page in streams.pages(tx, SYSTEM_STREAM, naming=True):
+        known.note(page)
+    there = {one.id for one in (await organizations.every(tx)).values()}
+    for id_ in sorted(there | known.of_type("organizations")):
+        async for page in streams.pages(tx, id_, naming=True):
+            known.note(page)
+    return known
 
 
 async def resolved(tx: Transaction, names: AuditNames, query: AuditQuery) -> AuditFilter:

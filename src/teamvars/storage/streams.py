@@ -198,23 +198,28 @@ async def entries(tx: Transaction, stream_ids: Sequence[str]) -> list[AuditEntry
     return await _fetch_entries(tx, rest, each(stream_ids))
 
 
-async def entries_after(tx: Transaction, stream_id: str, sequence: int | None) -> list[AuditEntry]:
+async def entries_after(
+    tx: Transaction, stream_id: str, sequence: int | None, *, naming: bool = False
+) -> list[AuditEntry]:
     """A page of a stream's entries with larger sequence numbers, oldest first; None: its first.
+    `naming`: of those alone that `naming` has.
 
     A gap in the numbers does not end it. What has no number, on SQLite, comes last, all on one
     page: nothing says where the next would begin.
     """
     conditions, values = where(("stream_id = $n", stream_id), ("sequence > $n", sequence))
-    rest = f"WHERE {conditions} ORDER BY sequence"
+    rest = f"WHERE {conditions} {f'AND {_NAMING}' if naming else ''} ORDER BY sequence"
     page = await _fetch_entries(tx, f"{rest} LIMIT {_PAGE}", *values)
     last: object = page[-1].sequence if len(page) == _PAGE else 0
     return page if isinstance(last, int | float) else await _fetch_entries(tx, rest, *values)
 
 
-async def pages(tx: Transaction, stream_id: str) -> AsyncGenerator[list[AuditEntry]]:
-    """All entries of a stream, oldest first, a page at a time."""
+async def pages(
+    tx: Transaction, stream_id: str, *, naming: bool = False
+) -> AsyncGenerator[list[AuditEntry]]:
+    """All entries of a stream, oldest first, a page at a time. `naming`: see `entries_after`."""
     after: int | None = None
-    while page := await entries_after(tx, stream_id, after):
+    while page := await entries_after(tx, stream_id, after, naming=naming):
         yield page
         after = page[-1].sequence
 
@@ -273,12 +278,11 @@ def _condition(wanted: AuditFilter) -> tuple[str, list[object]]:
     return ("WHERE " + " AND ".join(asked) if asked else ""), values
 
 
-async def naming(tx: Transaction, piece: Piece | None = None) -> list[AuditEntry]:
-    """The entries that say what users, organizations, teams, workspaces and runners are called,
-    those of each stream in order; see `AuditNames`.
+async def naming(tx: Transaction, piece: Piece) -> list[AuditEntry]:
+    """The entries of a piece that say what users, organizations, teams, workspaces and runners are
+    called, oldest first; see `AuditNames`.
     """
-    conditions, args = _in(piece)
-    return await _fetch_entries(tx, f"{conditions} {_NAMING} ORDER BY sequence", *args)
+    return await _fetch_entries(tx, f"{_BETWEEN} AND {_NAMING} ORDER BY sequence", *piece)
 
 
 async def variables_called(tx: Transaction, key: str, piece: Piece | None = None) -> set[str]:
