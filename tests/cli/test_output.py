@@ -1,11 +1,14 @@
 """What commands print: JSON on demand, and not a word where nobody reads any more."""
 
+import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import apsw
 import pytest
 
+from teamvars.cli import output
 from teamvars.cli.output import aligned
 from tests.cli.conftest import ServedHost
 from tests.support.commands import Host, full, unread
@@ -80,6 +83,25 @@ def test_a_long_cell_of_a_table_makes_no_other_row_longer() -> None:
     long, *others = aligned(rows)
     assert long == f"KEY    {'x' * 10_000}  described"
     assert others == ["OTHER  value  described"] * 2
+
+
+def test_only_the_form_that_is_shown_is_made(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of fifty thousand tokens the other one takes as much memory again."""
+    made: list[str] = []
+
+    def told(what: str) -> Iterator[str]:
+        made.append(what)
+        yield f"{what}, a\u2028b"
+
+    for is_json in (False, True):
+        monkeypatch.setattr(output, "wants_json", lambda is_json=is_json: is_json)
+        output.show({"holders": told("fields")}, ((cell,) for cell in told("cells")))
+    assert made == ["cells", "fields"]
+    table, document = capsys.readouterr().out.split("\n", 1)
+    assert table == "cells, a\\u2028b"
+    assert json.loads(document) == {"holders": ["fields, a\u2028b"]}
 
 
 def test_keys_and_migrations_are_listed_in_json(served_host: ServedHost) -> None:

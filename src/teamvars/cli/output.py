@@ -5,6 +5,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from typing import TextIO
 
 import msgspec
@@ -34,13 +35,13 @@ def ended(failure: Failure) -> int:
 def show(
     value: object, rows: Iterable[Row], *, said: str | None = None, empty: str | None = None
 ) -> None:
-    """Prints what a command has to show: one JSON document for programs, where `--json` is given;
-    else for people rows of equally many cells on stdout, and on stderr what is `said` of them, or
-    where there are none, and it is given, `empty`.
+    """Prints what a command has to show: one JSON document for programs, where `--json` is given,
+    in which an iterator is a list; else for people rows of equally many cells on stdout, and on
+    stderr what is `said` of them, or where there are none, and it is given, `empty`.
     """
     if wants_json():
-        for line in msgspec.json.format(msgspec.json.encode(value)).decode().split("\n"):
-            say(line)
+        for written in BytesIO(msgspec.json.format(msgspec.json.encode(value, enc_hook=list))):
+            say(written.decode().removesuffix("\n"))
         return
     listed = [*rows]
     for line in aligned(listed):
@@ -86,15 +87,15 @@ def aligned(rows: Sequence[Row]) -> Iterator[str]:
     """A line for each row of equally many cells, each column as wide as its widest cell that is no
     wider than `_WIDEST`. Cells are escaped, since that makes them wider.
     """
-    shown = [[escaped(cell) for cell in row] for row in rows]
-    taken = [[columns(cell) for cell in row] for row in shown]
-    widths = [
-        max((wide for wide in column if wide <= _WIDEST), default=0)
-        for column in zip(*taken, strict=True)
-    ]
-    for row, wide in zip(shown, taken, strict=True):
+    widths = [0] * len(rows[0]) if rows else []
+    for row in rows:
+        taken = (columns(escaped(cell)) for cell in row)
+        both = zip(widths, taken, strict=True)
+        widths = [max(width, wide if wide <= _WIDEST else 0) for width, wide in both]
+    for row in rows:
         cells = (
-            cell + " " * (width - own) for cell, own, width in zip(row, wide, widths, strict=True)
+            cell + " " * (width - columns(cell))
+            for cell, width in zip(map(escaped, row), widths, strict=True)
         )
         yield "  ".join(cells).rstrip()
 

@@ -1,7 +1,7 @@
 """`directory apply` and `export`: the directory as a file."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from teamvars.cli.operator.context import run
 from teamvars.cli.operator.directory_file import document, read
 from teamvars.cli.operator.invitations import issued_fields, links_of, told_issued, told_lost
 from teamvars.cli.options import argument, command, flag, json_flag, json_option, option
-from teamvars.cli.output import note, show, telling
+from teamvars.cli.output import Row, note, show, telling
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied, Directory
 from teamvars.domain.set_effects import MOST_NAMED, Effect, keys_of
@@ -77,12 +77,17 @@ def export(organizations: Sequence[str]) -> None:
     """Print the directory as a file that 'directory apply' takes without a change."""
     exported = run(lambda services, _: services.directory.export(organizations))
     written = document(exported.directory)
+    show(written, _lines(written))
+    for unsaid in exported.unsaid:
+        note(f"teamvars: {unsaid}")
+
+
+def _lines(written: dict[str, Any]) -> Iterator[Row]:
     text: str = yaml.safe_dump(
         written, sort_keys=False, allow_unicode=True, width=_WIDTH, default_flow_style=None
     )
-    show(written, ((line,) for line in text.splitlines()))
-    for unsaid in exported.unsaid:
-        note(f"teamvars: {unsaid}")
+    for line in text.splitlines():
+        yield (line,)
 
 
 def _announce(foreseen: Applied) -> None:

@@ -1,7 +1,7 @@
 """`token create`, `list`, `revoke`."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from teamvars import wiring
 from teamvars.cli import asking
@@ -95,9 +95,9 @@ def _owner(user: str | None, team: str | None, organization: str | None) -> Owne
     return OwnerName(organization=organization, team=name)
 
 
-def fields_of(issued: Sequence[IssuedToken], now: int) -> list[Fields]:
+def fields_of(issued: Sequence[IssuedToken], now: int) -> Iterator[Fields]:
     """For programs: `owner` is its kind and id, `name` what the owner is called."""
-    return [
+    return (
         {
             "id": one.token.id,
             "owner": f"{one.token.owner_kind} {one.token.owner_id}",
@@ -110,12 +110,12 @@ def fields_of(issued: Sequence[IssuedToken], now: int) -> list[Fields]:
             "marks": one.marks(now),
         }
         for one in issued
-    ]
+    )
 
 
-def cells_of(issued: Sequence[IssuedToken], now: int) -> list[Row]:
+def cells_of(issued: Sequence[IssuedToken], now: int) -> Iterator[Row]:
     """A row for each, for people."""
-    return [
+    return (
         (
             one.token.id,
             one.title,
@@ -125,7 +125,7 @@ def cells_of(issued: Sequence[IssuedToken], now: int) -> list[Row]:
             one.token.description,
         )
         for one in issued
-    ]
+    )
 
 
 def told(at: int | None) -> str:

@@ -189,10 +189,10 @@ def _lines(account: Account, now: int) -> Iterator[str]:
         yield f"member of {view.organization_name}: {view.status.value}, in {teams}"
     for one in account.identities:
         yield f"signs in as {one.subject} of {one.issuer}"
-    yield from output.aligned(cells_of(account.tokens, now))
+    yield from output.aligned([*cells_of(account.tokens, now)])
     if account.made:
         yield f"Tokens that {account.user.username} made for others:"
-        yield from output.aligned(cells_of(account.made, now))
+        yield from output.aligned([*cells_of(account.made, now)])
 
 
 def _fields(user: User) -> output.Fields:
@@ -223,7 +223,7 @@ def access(place: str) -> None:
     shown = {
         "workspace": f"{found.organization}/{found.workspace}",
         "id": found.workspace_id,
-        "holders": [
+        "holders": (
             {
                 "type": holder.kind,
                 "id": holder.id,
@@ -233,9 +233,9 @@ def access(place: str) -> None:
                 "standing": holder.standing.value,
             }
             for holder in found.holders
-        ],
+        ),
     }
-    rows = [
+    rows = (
         (
             f"{holder.kind.replace('-', ' ')} {holder.name}",
             holder.level.word,
@@ -243,7 +243,7 @@ def access(place: str) -> None:
             "" if holder.standing is Standing.ACTIVE else holder.standing.value,
         )
         for holder in found.holders
-    ]
+    )
     all_active = all(holder.standing is Standing.ACTIVE for holder in found.holders)
     said = "Invited people have no rights before they accept; disabled users have none."
     output.show(shown, rows, said=None if all_active else said)
