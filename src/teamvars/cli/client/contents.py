@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from teamvars.cli.client.api import Api, Resource, at, by_name_or_id
+from teamvars.cli.client.api import SET, Api, Resource, at
 from teamvars.cli.client.api.errors import ApiError, says
 from teamvars.cli.client.api.targets import WORKSPACE_FLAG
 from teamvars.cli.client.together import with_all
@@ -147,7 +147,7 @@ def owner_for(api: Api) -> Owner:
 
 def set_owner(api: Api, word: str) -> Owner:
     """A set by its name or id."""
-    found = set_named(api, word)
+    found = SET.named(api, word)
     return Owner(found["id"], found["attributes"]["name"], SETS)
 
 
@@ -305,39 +305,6 @@ def refuse_set(api: Api) -> None:
     """Fails where --effective comes with --set."""
     if api.target.set is not None:
         raise Misuse("--effective is about what a workspace gets. Give it without --set.")
-
-
-def projects_of(api: Api) -> list[Resource]:
-    """The projects that the caller sees."""
-    return api.listed(at("organizations", api.organization, "projects"))
-
-
-def project_named(api: Api, word: str) -> Resource:
-    """A project by its name or id."""
-    unknown = f"You see no project {word}. Those you see: teamvars project list"
-    return by_name_or_id(word, projects_of(api), unknown)
-
-
-def sets_of(api: Api) -> list[Resource]:
-    """The variable sets that the caller sees."""
-    return api.listed(at("organizations", api.organization, SETS))
-
-
-def set_named(api: Api, word: str) -> Resource:
-    """A set by its name or id."""
-    unknown = f"You see no variable set {word}. Those you see: teamvars set list"
-    return by_name_or_id(word, sets_of(api), unknown)
-
-
-def runners_of(api: Api) -> list[Resource]:
-    """The runners that the caller sees."""
-    return api.listed(at("organizations", api.organization, "runners"))
-
-
-def runner_named(api: Api, word: str) -> Resource:
-    """A runner by its name or id."""
-    unknown = f"You see no runner {word}. Those you see: teamvars runner list"
-    return by_name_or_id(word, runners_of(api), unknown)
 
 
 def gotten(api: Api, workspace: Owner) -> list[Resource]:

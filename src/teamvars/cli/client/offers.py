@@ -15,10 +15,10 @@ from typing import Any
 
 import click
 
-from teamvars.cli.client.api import accounts, at, connect
+from teamvars.cli.client.api import PROJECT, RUNNER, SET, TEAM, accounts, connect
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.targets import Where
-from teamvars.cli.client.contents import SETS, all_contents, source_for
+from teamvars.cli.client.contents import all_contents, source_for
 from teamvars.cli.exits import Failure
 
 _SECONDS = 2
@@ -27,7 +27,7 @@ _SECONDS = 2
 _PLAIN = re.compile(r"[A-Za-z0-9_.:+@][A-Za-z0-9_.:+@ -]*")
 """What is neither code to a shell, but for blanks, nor an option to a command."""
 
-_LISTED = {"team": "teams", "set": SETS, "project": "projects", "runner": "runners"}
+_LISTED = {one.commands: one for one in (PROJECT, RUNNER, SET, TEAM)}
 """What an organization lists, by the kind of its names."""
 
 _NO_GLOB = {ord(char): None for char in "*?[]/"}
@@ -83,8 +83,7 @@ def _looked_up(kind: str, context: click.Context, incomplete: str) -> Iterator[s
     if kind == "organization":
         yield from api.organizations()
     elif kind in _LISTED:
-        found = api.listed(at("organizations", api.organization, _LISTED[kind]))
-        yield from (one["attributes"]["name"] for one in found)
+        yield from (one["attributes"]["name"] for one in _LISTED[kind].seen(api))
     elif kind == "workspace":
         # Behind a comma those that may follow.
         before, comma, _ = incomplete.rpartition(",")

@@ -4,9 +4,8 @@ import sys
 from collections.abc import Sequence
 
 from teamvars.cli import asking
-from teamvars.cli.client.api import Api, Resource, at, told
+from teamvars.cli.client.api import PROJECT, Api, Resource, at, told
 from teamvars.cli.client.changes import linked_workspaces, number
-from teamvars.cli.client.contents import project_named, projects_of
 from teamvars.cli.client.options import (
     connected,
     dry_run_option,
@@ -45,7 +44,7 @@ def list_(api: Api) -> None:
 
     Example: teamvars project list
     """
-    found = [told(one, _SHOWN) for one in projects_of(api)]
+    found = [told(one, _SHOWN) for one in PROJECT.seen(api)]
     empty = "You see no projects there: a team of yours needs access to a workspace first."
     show(found, map(_row, found), empty=empty)
 
@@ -76,7 +75,7 @@ def rename(api: Api, name: str, renamed: str) -> None:
 
     Example: teamvars project rename 'Web shop' Shop
     """
-    found = project_named(api, name)
+    found = PROJECT.named(api, name)
     document = {"data": {"type": "projects", "id": found["id"], "attributes": {"name": renamed}}}
     _show(api.patch(at("projects", found["id"]), document).document["data"])
 
@@ -90,7 +89,7 @@ def delete(api: Api, name: str, yes: bool) -> None:
 
     Example: teamvars project delete Shop --yes
     """
-    found = project_named(api, name)
+    found = PROJECT.named(api, name)
     called = escaped(found["attributes"]["name"])
     api.announce(_title(api, called))
     asking.confirm(f"Delete the project {called}, and teams' access to it?", yes=yes)
@@ -112,7 +111,7 @@ def move(api: Api, name: str, workspaces: Sequence[str], dry_run: bool, yes: boo
 
     Example: teamvars project move 'Default Project' network payments
     """
-    found, linked = project_named(api, name), linked_workspaces(api, workspaces)
+    found, linked = PROJECT.named(api, name), linked_workspaces(api, workspaces)
     called = escaped(found["attributes"]["name"])
     api.announce(_title(api, called))
     path = at("projects", found["id"], "relationships", "workspaces")

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from teamvars.cli.client.api import Api, Resource, at
+from teamvars.cli.client.api import RUNNER, Api, Resource, at
 from teamvars.cli.client.changes import number
-from teamvars.cli.client.contents import CATEGORIES, Owner, owners_for, runner_named, searched
+from teamvars.cli.client.contents import CATEGORIES, Owner, owners_for, searched
 from teamvars.cli.client.options import connected, offered, require_said
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import command, flag, json_option, option
@@ -38,7 +38,7 @@ def deliveries(api: Api, runner: str | None, key: str | None, unused: bool) -> N
         return
     found = [_told(one) for one in _receipts(api, runner, key)]
     if runner is not None and not found:
-        runner_named(api, runner)  # one that is gone may be named while there are receipts
+        RUNNER.named(api, runner)  # one that is gone may be named while there are receipts
     found.sort(key=lambda one: str(one["delivered-at"]), reverse=True)
     show(found, map(_row, found), empty="Nothing was delivered.")
 

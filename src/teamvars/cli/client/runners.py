@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from teamvars.cli import asking, named
-from teamvars.cli.client.api import Api, Resource, accounts, at, told
+from teamvars.cli.client.api import RUNNER, Api, Resource, accounts, at, told
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.targets import Where, located
-from teamvars.cli.client.contents import runner_named, runners_of
 from teamvars.cli.client.options import (
     connected,
     ending_after,
@@ -87,7 +86,7 @@ def list_(api: Api) -> None:
 
     Example: teamvars runner list
     """
-    found = [told(one, _SHOWN) for one in runners_of(api)]
+    found = [told(one, _SHOWN) for one in RUNNER.seen(api)]
     rows = (
         (one["name"], one["id"], one["status"], f"version {one['version']}", one["expires"])
         for one in found
@@ -104,7 +103,7 @@ def show_(api: Api, runner: str) -> None:
 
     Example: teamvars runner show laptop
     """
-    _tell(runner_named(api, runner))
+    _tell(RUNNER.named(api, runner))
 
 
 def _drafted(new: bool) -> Decorator:
@@ -185,7 +184,7 @@ def update(api: Api, runner: str, name: str | None, said: Mapping[str, Any]) -> 
     Example: teamvars runner update laptop --expires 60d
     """
     require_said({"name": name})
-    id_ = runner_named(api, runner)["id"]
+    id_ = RUNNER.named(api, runner)["id"]
     document = _document(api, said, {"name": name} if name else {})
     made = api.patch(at(_TYPE, id_), {"data": {"id": id_, **document}}).document["data"]
     _tell(made)
@@ -245,7 +244,7 @@ def revoke(api: Api, runner: str, yes: bool) -> None:
 
 def _agreed(api: Api, word: str, question: str, *, yes: bool) -> tuple[Resource, str]:
     """The runner of which something is to be done, once whoever is asked agrees, and its name."""
-    found = runner_named(api, word)
+    found = RUNNER.named(api, word)
     name = found["attributes"]["name"]
     api.announce(f"Runner {name}")
     asking.confirm(question.format(name), yes=yes)

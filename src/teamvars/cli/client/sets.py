@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from teamvars.cli import asking
-from teamvars.cli.client.api import Answer, Api, Resource, at, told
+from teamvars.cli.client.api import PROJECT, SET, Answer, Api, Resource, at, told
 from teamvars.cli.client.changes import (
     How,
     effect_rows,
@@ -14,7 +14,6 @@ from teamvars.cli.client.changes import (
     summed_up,
     tell_effects,
 )
-from teamvars.cli.client.contents import project_named, set_named, sets_of
 from teamvars.cli.client.options import (
     connected,
     offered,
@@ -69,7 +68,7 @@ def list_(api: Api) -> None:
 
     Example: teamvars set list
     """
-    found = [told(one, _SHOWN) for one in sets_of(api)]
+    found = [told(one, _SHOWN) for one in SET.seen(api)]
     show(found, map(_row, found), empty="You see no variable sets there.")
 
 
@@ -90,7 +89,7 @@ def show_(api: Api, name: str) -> None:
 
     Example: teamvars set show 'Cloud account'
     """
-    found = set_named(api, name)
+    found = SET.named(api, name)
     variables = _variables(api, found)
     path = f"{at('varsets', found['id'])}?include=workspaces,projects"
     whole = api.get(path).document["included"]
@@ -141,7 +140,7 @@ def create(
     path = at("organizations", api.organization, "varsets")
     data: Resource = {"type": "varsets", "attributes": said}
     if parent is not None:
-        data["relationships"] = {"parent": {"data": _linkage(project_named(api, parent))}}
+        data["relationships"] = {"parent": {"data": _linkage(PROJECT.named(api, parent))}}
     made = api.post(path, {"data": data}).document["data"]
     show(told(made, _SHOWN), [_row(told(made, _SHOWN))])
 
@@ -170,7 +169,7 @@ def update(
 
     Example: teamvars set update 'Cloud account' --priority
     """
-    found = set_named(api, name)
+    found = SET.named(api, name)
     said = _said(renamed, description, is_global=is_global, priority=priority)
     if not said:
         raise Misuse("Say what is to change: --name, --description, --global or --priority.")
@@ -231,7 +230,7 @@ def delete(api: Api, name: str, how: How) -> None:
 
     Example: teamvars set delete 'Cloud account' --yes
     """
-    found = set_named(api, name)
+    found = SET.named(api, name)
     foreseen = _preview(api, found, None)
     if how.dry_run:
         _show_effects(foreseen)
@@ -254,7 +253,7 @@ def _link(
     api: Api, name: str, places: tuple[Sequence[str], Sequence[str]], how: How, *, attaches: bool
 ) -> None:
     """Attaches a set to workspaces or to projects, or detaches it."""
-    found, (kind, linked) = set_named(api, name), _linked(api, *places)
+    found, (kind, linked) = SET.named(api, name), _linked(api, *places)
     path = at("varsets", found["id"], "relationships", kind)
     send, verb = (api.post, "Attach") if attaches else (api.delete, "Detach")
     if not _is_agreed(send(path, {**linked, **_DRY_RUN}), f"{verb} {name}?", how):
@@ -272,7 +271,7 @@ def _linked(api: Api, workspaces: Sequence[str], projects: Sequence[str]) -> tup
         raise Misuse("Name workspaces, or projects with --project.")
     if workspaces:
         return "workspaces", linked_workspaces(api, workspaces)
-    return "projects", {"data": [_linkage(project_named(api, word)) for word in projects]}
+    return "projects", {"data": [_linkage(PROJECT.named(api, word)) for word in projects]}
 
 
 def _linkage(one: Resource) -> Resource:

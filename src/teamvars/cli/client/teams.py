@@ -5,7 +5,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from teamvars.cli import asking
-from teamvars.cli.client.api import Api, Resource, at, by_name_or_id, told
+from teamvars.cli.client.api import TEAM, Api, Resource, at, told
 from teamvars.cli.client.changes import number
 from teamvars.cli.client.options import connected, offered, require_said, yes_option
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
@@ -98,7 +98,7 @@ def list_(api: Api) -> None:
 
     Example: teamvars team list
     """
-    rows = [told(one, _SHOWN) for one in _teams(api)]
+    rows = [told(one, _SHOWN) for one in TEAM.seen(api)]
     cells = ((row["name"], row["id"], number(row["members"], "member")) for row in rows)
     show(rows, cells, empty="You see no teams there.")
 
@@ -112,7 +112,7 @@ def members(api: Api, team: str) -> None:
 
     Example: teamvars team members platform
     """
-    found = _members(api, _team(api, team))
+    found = _members(api, TEAM.named(api, team))
     cells = ((one.username, one.email or "-", one.status, one.user) for one in found)
     nobody = f"Nobody is in {team} yet. Add somebody: teamvars team add {quote(team)} PERSON"
     show([one._asdict() for one in found], cells, empty=nobody)
@@ -196,7 +196,7 @@ def _change(
         )
     organization = api.organization
     api.announce(f"Team {team} of {organization}")
-    found = _team(api, team)
+    found = TEAM.named(api, team)
     everybody = at("organizations", organization, _MEMBERSHIPS, query=_WITH_USERS)
     named, present = people_called(words, people_of(api, everybody)), _members(api, found)
     joining, leaving = decide(named, present)
@@ -215,15 +215,6 @@ def _change(
     shown = {what: [one._asdict() for one in those] for what, those in changed.items()}
     said = f"Added: {len(joining)}. Removed: {len(leaving)}."
     show(shown, (), said=said)
-
-
-def _team(api: Api, word: str) -> Resource:
-    unknown = f"You see no team {word}. Those you see: teamvars team list"
-    return by_name_or_id(word, _teams(api), unknown)
-
-
-def _teams(api: Api) -> list[Resource]:
-    return api.listed(at("organizations", api.organization, "teams"))
 
 
 def _members(api: Api, team: Resource) -> People:

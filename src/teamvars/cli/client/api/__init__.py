@@ -5,7 +5,7 @@ Whatever is refused raises ApiError, which ends the command unless it is caught.
 
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -274,15 +274,33 @@ def told(resource: Any, names: Mapping[str, str]) -> Resource:
     return {name: known[attribute] for name, attribute in names.items()}
 
 
-def by_name_or_id(word: str, resources: Iterable[Resource], unknown: str) -> Resource:
-    """The one of the resources that has the word for its id, else the one that is called so in any
-    case. Fails with what is said where that is `unknown`.
-    """
-    # By its id first: another may have that for its name.
-    for one in sorted(resources, key=lambda one: word != one["id"]):
-        if word == one["id"] or fold(word) == fold(one["attributes"]["name"]):
-            return one
-    raise Failure(unknown, NOT_FOUND)
+class Noun(NamedTuple):
+    """What an organization has of one type: what sentences call one, and which commands list it."""
+
+    type: str
+    name: str
+    commands: str
+
+    def seen(self, api: Api) -> list[Resource]:
+        """Those that the caller sees."""
+        return api.listed(at("organizations", api.organization, self.type))
+
+    def named(self, api: Api, word: str) -> Resource:
+        """The one that has the word for its id, else the one that is called so in any case. Fails
+        where the caller sees none.
+        """
+        # By its id first: another may have that for its name.
+        for one in sorted(self.seen(api), key=lambda one: word != one["id"]):
+            if word == one["id"] or fold(word) == fold(one["attributes"]["name"]):
+                return one
+        told = f"You see no {self.name} {word}. Those you see: teamvars {self.commands} list"
+        raise Failure(told, NOT_FOUND)
+
+
+PROJECT = Noun("projects", "project", "project")
+RUNNER = Noun("runners", "runner", "runner")
+SET = Noun("varsets", "variable set", "set")
+TEAM = Noun("teams", "team", "team")
 
 
 def _pagination(document: Any) -> Any:
