@@ -170,7 +170,9 @@ def _sum(ordered: dict[str, Value]) -> int:
 
 
 def converted(value: Value, want: Type) -> Value | None:
-    """`value` as a value of type `want`, or None when it has no such form."""
+    """`value` as a value of type `want`, which is what its own has in common with others, or a
+    primitive; None when it has no such form.
+    """
     if want == DYNAMIC or value.type == want:
         return value
     if value.is_null:
@@ -201,8 +203,6 @@ def _converted_primitive(value: Value, want: Type) -> Value | None:
 def _converted_sequence(value: Value, want: Type) -> Value | None:
     of = list_of(_element_type(value, want)) if want.kind == "list" else want
     parts = of.parts if of.kind == "tuple" else of.parts * len(value.content)
-    if len(parts) != len(value.content):
-        return None
     items = [converted(item, part) for item, part in zip(value.content, parts, strict=True)]
     found = [item for item in items if item is not None]
     if len(found) != len(items) or (of.kind == "list" and not _are_alike(found)):
@@ -213,10 +213,7 @@ def _converted_sequence(value: Value, want: Type) -> Value | None:
 
 def _converted_mapping(value: Value, want: Type) -> Value | None:
     of = map_of(_element_type(value, want)) if want.kind == "map" else want
-    names = tuple(value.content)
-    if of.kind == "object" and of.names != names:
-        return None
-    parts = of.parts if of.kind == "object" else of.parts * len(names)
+    parts = of.parts if of.kind == "object" else of.parts * len(value.content)
     found: dict[str, Value] = {}
     for (name, item), part in zip(value.content.items(), parts, strict=True):
         new = converted(item, part)
@@ -246,9 +243,7 @@ def _are_alike(elements: Iterable[Value]) -> bool:
 
 def equal(left: Value, right: Value) -> bool:
     """Whether both are the same value; values of different types never are, two nulls are."""
-    if left.is_null or right.is_null:
-        return left.is_null and right.is_null
-    return left.type == right.type and _same_content(left, right)
+    return (left.is_null or left.type == right.type) and _same_content(left, right)
 
 
 def _same_content(left: Value, right: Value) -> bool:
