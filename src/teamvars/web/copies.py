@@ -118,8 +118,7 @@ async def draft(document: object, dialect: Dialect, versions: Versions = ANY_VER
     other tasks have the event loop.
     """
     read = Reader(document, (DRY_RUN_NAME, VERSIONED_NAME))
-    data = read.data(dict)
-    read.require_type(data, "copies")
+    data = read.resource("copies")
     read.refuse_client_id(data)
     attributes = read.member(data, "attributes", dict, "/data", required=False)
     read.refuse_unknown(attributes, {"keys", "on-conflict"})

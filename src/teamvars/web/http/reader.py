@@ -110,10 +110,15 @@ class Reader:
             found[name] = ""
         return cast(T, found if is_object else [*found.values()])
 
+    def resource(self, type_: str, also: Collection[str | None] = ()) -> dict[str, Any] | None:
+        """The `data` of a document: a resource of that type, or of one of those `also`."""
+        data = self.data(dict)
+        self.require_type(data, type_, also=also)
+        return data
+
     def new_resource(self, type_: str) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
         """The `data` of a create, and its attributes."""
-        data = self.data(dict)
-        self.require_type(data, type_)
+        data = self.resource(type_)
         self.refuse_client_id(data)
         return data, self.member(data, "attributes", dict, "/data")
 
@@ -121,16 +126,13 @@ class Reader:
         self, type_: str, also: Collection[str | None] = ()
     ) -> tuple[dict[str, Any] | None, str | None, dict[str, Any] | None]:
         """The `data` of an update, its id and its attributes; clients may leave out either."""
-        data = self.data(dict)
-        self.require_type(data, type_, also=also)
+        data = self.resource(type_, also)
         id_ = self.member(data, "id", str, "/data", required=False)
         return data, id_, self.member(data, "attributes", dict, "/data", required=False)
 
     def attributes(self, type_: str) -> dict[str, Any] | None:
         """Those of a document that asks for something of that type, which has no id."""
-        data = self.data(dict)
-        self.require_type(data, type_)
-        return self.member(data, "attributes", dict, "/data")
+        return self.member(self.resource(type_), "attributes", dict, "/data")
 
     def require_type(
         self,

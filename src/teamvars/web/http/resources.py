@@ -175,9 +175,7 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
         if self.aliases and document in (None, {}):
             return self.draft()
         read = Reader(document)
-        data = read.data(dict)
-        if data is None or data.get("type") not in self.aliases:
-            read.require_type(data, self.type, also=also)
+        data = read.resource(self.type, (*self.aliases, *also))
         read.refuse_client_id(data)
         attributes = read.member(data, "attributes", dict, "/data", required=not self.aliases)
         said = self._read(read, attributes, is_new=True)

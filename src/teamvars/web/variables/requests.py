@@ -246,8 +246,7 @@ def update_draft(
     if faultless is not None:
         return faultless
     read = _by_hand(document)
-    data = read.data(dict)
-    read.require_type(data, "vars")
+    data = read.resource("vars")
     read.require_id(data, variable_id, required="id" in dialect.required_to_update)
     return _changes(read, data, owner, dialect)
 
@@ -256,8 +255,7 @@ def changed_item(
     read: ItemReader, owner: Identifier, dialect: Dialect
 ) -> tuple[str | None, VariableDraft]:
     """The id of the variable that an item updates, None if it is at fault, and what it asks for."""
-    data = read.data(dict)
-    read.require_type(data, "vars")
+    data = read.resource("vars")
     id_ = read.member(data, "id", str, "/data")
     return id_, _changes(read, data, owner, dialect)
 
