@@ -12,11 +12,8 @@ from teamvars.web.dialects import Dialect
 from teamvars.web.http.resource_objects import Identifier, RelatedLink, SelfLink, Time, timestamp
 
 
-class VariableAttributes(msgspec.Struct, rename="kebab", gc=False):
-    """A variable (contract §4); `value` is null when the variable is sensitive.
-
-    `created-at` is the `terraform` dialect's own.
-    """
+class OwnAttributes(msgspec.Struct, rename="kebab"):
+    """What a variable says itself (contract §4); `value` is null when it is sensitive."""
 
     key: str
     value: str | None
@@ -25,6 +22,14 @@ class VariableAttributes(msgspec.Struct, rename="kebab", gc=False):
     hcl: bool
     sensitive: bool
     version_id: str
+
+
+class VariableAttributes(OwnAttributes, gc=False):
+    """A variable (contract §4); `value` is null when the variable is sensitive.
+
+    `created-at` is the `terraform` dialect's own.
+    """
+
     created_at: Time | msgspec.UnsetType = msgspec.UNSET
 
 

@@ -32,6 +32,7 @@ from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response, rendered
 from teamvars.web.variables import documents
 from teamvars.web.variables.documents import (
+    OwnAttributes,
     Place,
     VariableListDocument,
     VariableRelationships,
@@ -80,18 +81,11 @@ class OverriddenVariable(msgspec.Struct, rename="kebab"):
     rule: _RULE
 
 
-class EffectiveAttributes(msgspec.Struct, rename="kebab"):
+class EffectiveAttributes(OwnAttributes):
     """A variable that counts, where it is from, and what it comes before; `value` is null when it
     is sensitive.
     """
 
-    key: str
-    value: str | None
-    description: str
-    category: str
-    hcl: bool
-    sensitive: bool
-    version_id: str
     source: VariableSource
     level: _LEVEL
     overrides: list[OverriddenVariable]
