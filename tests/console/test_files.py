@@ -7,7 +7,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from teamvars.console import POLICY
 from tests.support.commands import Host
 from tests.support.served_deployment import ServedDeployment
 from tests.support.server import Server
@@ -79,10 +78,10 @@ def test_every_page_is_the_shell_under_a_strict_policy(client: httpx.Client, pat
     answer = client.get(path, headers=BROWSER)
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
-    assert answer.headers["Content-Security-Policy"] == POLICY
-    assert "default-src 'none'" in POLICY
-    assert "trusted-types 'none'" in POLICY
-    assert "unsafe" not in POLICY
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "trusted-types 'none'" in policy
+    assert "unsafe" not in policy
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.headers["Referrer-Policy"] == "no-referrer"
     assert answer.headers["X-Content-Type-Options"] == "nosniff"

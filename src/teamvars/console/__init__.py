@@ -60,7 +60,6 @@ _SHELL = {
     "Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=(), "
     "payment=(), usb=()",
 }
-POLICY = _SHELL["Content-Security-Policy"]
 _ASSET = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}|\* as \w+) from "\./(\w+)\.js";$', re.MULTILINE)

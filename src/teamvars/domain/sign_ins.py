@@ -112,7 +112,6 @@ class OpenSession(msgspec.Struct, frozen=True):
     """A session that somebody is in, by the id of its token."""
 
     token_id: str
-    user_id: str
     provider: str
 
 

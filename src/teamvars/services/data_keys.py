@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from teamvars.decisions import generations as decisions
 from teamvars.domain.access import Caller, WrappedKey
 from teamvars.domain.ids import new_id
-from teamvars.domain.keys import Generation, KeyRefused, Rewrap, Sealed, active_of
+from teamvars.domain.keys import KeyRefused, Rewrap, Sealed
 from teamvars.pace import Pace
 from teamvars.security.sealing import SealBroken
 from teamvars.services.house import House, UseCases, afterwards, makes
@@ -106,11 +106,6 @@ class DataKeys(UseCases):
         """
         await self._store.migrate(keys.note_change)
         await self._store.migrate(lambda tx: tx.shut_out("schema_migrations"))
-
-    async def generations(self) -> tuple[Generation, list[Generation]]:
-        """The generation in use, and all that were not retired."""
-        found = await self._database.read(data_keys.generations)
-        return active_of(found), [one for one in found if one.retired_at is None]
 
     async def renew(self) -> list[str]:
         """Has the data keys of every organization wrapped by the master key in use, with that of

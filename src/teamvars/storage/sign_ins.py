@@ -45,7 +45,7 @@ ARRIVING = also_held(_arriving)
 # Asked by whoever has no token, and so for all of them at once.
 _OPEN = Lookup.of(
     f"""
-SELECT tokens.id, tokens.user_id, sessions.provider
+SELECT tokens.id, sessions.provider
 FROM sessions
 JOIN tokens ON tokens.id = sessions.token_id
 JOIN users ON users.id = tokens.user_id
