@@ -56,37 +56,46 @@ def create(found: Found, draft: GrantDraft, id_: str) -> Decision[Grant]:
 
     Refuses: forbidden, every fault of the draft, the owners team, a team that has access.
     """
-    found.of(WhoCalls())
-    team_id, workspace_id = draft.team_id, draft.workspace_id
-    if team_id is None or workspace_id is None:
-        refuse_all(draft.all_faults())
-        raise not_found()
-    team = _to_named_team(found, team_id).team
+    team, workspace_id = _meant(found, draft, draft.workspace_id)
     is_there = _has_workspace(found, team.organization_id, workspace_id)
-    place = team.organization_id, team_id, workspace_id
+    place = team.organization_id, team.id, workspace_id
     nothing = Grant(id_, *place, AccessType.CUSTOM, Level.NONE)
     _require_new(draft, nothing, team, () if is_there else (NO_SUCH_WORKSPACE,))
-    found.require_locked([team_id, workspace_id])
+    found.require_locked([team.id, workspace_id])
     made = draft.applied_to(nothing)
     return together(made, created(found, made))
 
 
 def create_on_project(found: Found, draft: ProjectGrantDraft, id_: str) -> Decision[ProjectGrant]:
     """Gives a team access to a project of its organization. Refuses as `create`."""
-    found.of(WhoCalls())
-    team_id, project_id = draft.team_id, draft.project_id
-    if team_id is None or project_id is None:
-        refuse_all(draft.all_faults())
-        raise not_found()
-    team = _to_named_team(found, team_id).team
+    team, project_id = _meant(found, draft, draft.project_id)
     project = named(found, team.organization_id, project_id)
-    place = team.organization_id, team_id, project_id
+    place = team.organization_id, team.id, project_id
     nothing = ProjectGrant(id_, *place, ProjectAccessType.CUSTOM, Level.NONE)
     _require_new(draft, nothing, team, (NO_SUCH_PROJECT,) if project is None else ())
     assert project is not None  # else there is a fault
-    found.require_locked([team_id, project.organization_id])
+    found.require_locked([team.id, project.organization_id])
     made = draft.applied_to(nothing)
     return together(made, created_on_project(found, made, project))
+
+
+def _meant(found: Found, draft: AccessDraft, place_id: str | None) -> tuple[Team, str]:
+    """The team that is to have access, to an owner, and the id of what it is to have access to.
+
+    Refuses: every fault of a draft that does not name both; not found, with the place in the
+    document; forbidden.
+    """
+    found.of(WhoCalls())
+    if draft.team_id is None or place_id is None:
+        refuse_all(draft.all_faults())
+        raise not_found()
+    try:
+        granted = found.of(ToTeam(draft.team_id))
+        granted.require_visible()
+    except Refusal as refusal:
+        raise Refusal(NO_SUCH_TEAM) if refusal.kind is Kind.NOT_FOUND else refusal from None
+    _require_owner(granted)
+    return granted.team, place_id
 
 
 def _require_new(
@@ -166,19 +175,6 @@ def deleted(found: Found, team_id: str, removed: Sequence[G]) -> Decision[None]:
     note = found.note(team_id, f"{terms.action}.remove", team_id, details)
     gone = Delete(type(removed[0]), tuple(grant.id for grant in removed))
     return Decision(None, (gone,), (note,))
-
-
-def _to_named_team(found: Found, team_id: str) -> TeamAccess:
-    """What an owner may do with the team that is to have access. Refuses: not found, with the place
-    in the document, forbidden.
-    """
-    try:
-        granted = found.of(ToTeam(team_id))
-        granted.require_visible()
-    except Refusal as refusal:
-        raise Refusal(NO_SUCH_TEAM) if refusal.kind is Kind.NOT_FOUND else refusal from None
-    _require_owner(granted)
-    return granted
 
 
 def _require_owner(granted: TeamAccess) -> None:
