@@ -164,15 +164,15 @@ async def _originals(read: Reader, keys: list[object], dialect: Dialect) -> Sequ
 
 
 def _original(read: Reader, item: object, at: str, dialect: Dialect) -> Original | None:
-    if not isinstance(item, dict):
-        read.wrong_type(at, dict)
+    named = read.as_object(item, at)
+    if named is None:
         return None
-    read.refuse_unknown(item, {"key", "category", *_VERSIONS}, at)
-    key = read.member(item, "key", str, at)
-    word = read.member(item, "category", str, at)
+    read.refuse_unknown(named, {"key", "category", *_VERSIONS}, at)
+    key = read.member(named, "key", str, at)
+    word = read.member(named, "category", str, at)
     found = category(read, word, dialect, f"{at}/category")
-    expected = expectation(read, item, _VERSIONS[0], at, null=False)
-    target_expected = expectation(read, item, _VERSIONS[1], at)
+    expected = expectation(read, named, _VERSIONS[0], at, null=False)
+    target_expected = expectation(read, named, _VERSIONS[1], at)
     if key is None or found is None:
         return None
     return Original((key, found), at, expected, target_expected)

@@ -283,11 +283,9 @@ def _read_bindings(read: Reader, items: list[Any], at: str = "/data") -> tuple[S
 
 
 def _item(read: Reader, item: object, type_: str, at: str) -> dict[str, Any] | None:
-    if not isinstance(item, dict):
-        read.wrong_type(at, dict)
-        return None
-    read.require_type(item, type_, at)
-    return item
+    resource = read.as_object(item, at)
+    read.require_type(resource, type_, at)
+    return resource
 
 
 def tagged_with(request: Request) -> tuple[tuple[str, str | None], ...]:

@@ -424,11 +424,9 @@ def _limits_draft(document: object) -> LimitsDraft:
     said = []
     for n, item in enumerate(read.at_most(MAX_ITEMS, items or [], at)):
         here = f"{at}/{n}"
-        if not isinstance(item, dict):
-            read.wrong_type(here, dict)
-            continue
-        kind = read.member(item, "token-type", str, here)
-        max_ttl_ms = read.member(item, "max-ttl-ms", int, here)
+        limit = read.as_object(item, here)
+        kind = read.member(limit, "token-type", str, here)
+        max_ttl_ms = read.member(limit, "max-ttl-ms", int, here)
         if kind is not None and max_ttl_ms is not None:
             said.append(SaidLimit(kind, max_ttl_ms, here))
     return LimitsDraft(tuple(said), read.faults)

@@ -70,10 +70,14 @@ class Reader:
 
     def data(self, type_: type[T]) -> T | None:
         """The document's `data`."""
-        if not isinstance(self.document, dict):
-            self.wrong_type("", dict)
+        return self.member(self.as_object(self.document, ""), "data", type_, "")
+
+    def as_object(self, value: object, at: str) -> dict[str, Any] | None:
+        """What stands there, which has to be an object."""
+        if not isinstance(value, dict):
+            self.wrong_type(at, dict)
             return None
-        return self.member(self.document, "data", type_, "")
+        return value
 
     def member(
         self,
@@ -270,12 +274,10 @@ class Reader:
 
     def identifier(self, item: object, type_: str, at: str) -> str | None:
         """The id of a resource identifier of that type; None when it is at fault."""
-        if not isinstance(item, dict):
-            self.wrong_type(at, dict)
-            return None
         before = self._faults.count
-        self.require_type(item, type_, at)
-        id_ = self.member(item, "id", str, at)
+        resource = self.as_object(item, at)
+        self.require_type(resource, type_, at)
+        id_ = self.member(resource, "id", str, at)
         at_fault = self._faults.count > before or "\0" in (id_ or "")
         return None if at_fault else id_
 
