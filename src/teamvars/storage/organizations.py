@@ -8,7 +8,7 @@ from teamvars.domain.names import fold
 from teamvars.domain.organizations import SETTINGS, Organization, OrganizationSearch
 from teamvars.domain.pages import Page, Paged
 from teamvars.storage.access_statements import IN_USE, IS_CALLERS, KEY
-from teamvars.storage.database import Row, Transaction, each
+from teamvars.storage.database import Row, Transaction
 from teamvars.storage.pages import Reading, containing
 from teamvars.storage.tables import from_column
 
@@ -50,9 +50,7 @@ _WANTED = """WHERE
 
 async def find_all(tx: Transaction, names: Iterable[str]) -> dict[str, Organization]:
     """The organizations with these names, by folded name; absent ones are left out."""
-    folded = each(map(fold, names))
-    found = await _ORGANIZATIONS.every(tx, "WHERE name_folded IN {each $1}", folded)
-    return {fold(one.name): one for one in found}
+    return await _ORGANIZATIONS.called(tx, "name", names)
 
 
 async def every(tx: Transaction) -> dict[str, Organization]:

@@ -1,6 +1,6 @@
 """How records are read, one, all or a page at a time, and patterns of what is wanted of them."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
@@ -42,6 +42,14 @@ class Reading(msgspec.Struct, Generic[T], frozen=True):
         if found is None:
             raise not_found()
         return found
+
+    async def called(self, tx: Transaction, name: str, words: Iterable[str]) -> dict[str, T]:
+        """Those whose attribute `name` is one of the words, by folded words; others are left out.
+        Its folded column is called so.
+        """
+        found = await self.every(tx, f"WHERE {name}_folded IN {{each $1}}", each(map(fold, words)))
+        words_of = ((getattr(one, name), one) for one in found)
+        return {fold(word): one for word, one in words_of if word is not None}
 
     async def paged(
         self, tx: Transaction, rest: str, order: str, args: Sequence[object], page: Page | None

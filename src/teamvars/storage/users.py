@@ -55,16 +55,12 @@ _USERS = Reading(COLUMNS, "users", to_user)
 
 async def find_all(tx: Transaction, usernames: Iterable[str]) -> dict[str, User]:
     """The users with these names, by folded name; absent ones are left out."""
-    folded = each(map(fold, usernames))
-    found = await _USERS.every(tx, "WHERE username_folded IN {each $1}", folded)
-    return {fold(user.username): user for user in found}
+    return await _USERS.called(tx, "username", usernames)
 
 
 async def find_all_by_email(tx: Transaction, emails: Iterable[str]) -> dict[str, User]:
     """The users with these addresses, by folded address; absent ones are left out."""
-    folded = each(map(fold, emails))
-    found = await _USERS.every(tx, "WHERE email_folded IN {each $1}", folded)
-    return {fold(user.email): user for user in found if user.email is not None}
+    return await _USERS.called(tx, "email", emails)
 
 
 async def find(tx: Transaction, user_id: str) -> User | None:
