@@ -231,7 +231,7 @@ def services(
     in_use = KeysInUse(keys, *users)
     data_keys = DataKeys(own_house, database)
     all_keys = Keys(own_house, in_use, data_keys)
-    installation = Installation(database, database.now)
+    installation = Installation(database)
     return Services(
         database=database,
         changes=changes,

@@ -378,7 +378,7 @@ async def test_a_workspace_knows_what_it_holds_whatever_was_done(
 @asynccontextmanager
 async def installation_on(url: str) -> AsyncIterator[Installation]:
     async with opened(url) as database:
-        yield Installation(database, wiring.clock)
+        yield Installation(database)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -168,7 +168,7 @@ async def checks_after(calls: Calls, loss: str, many: int) -> list[str]:
         opened, said = "", []
         for _ in range(many):
             looked: list[str] = []
-            require = Installation(store, wiring.clock).require_data_key
+            require = Installation(store).require_data_key
             try:
                 opened = await require(sealer, opened, lambda id_, _: looked.append(id_))  # noqa: B023
                 said.append(" ".join(looked))

@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from teamvars import wiring
 from teamvars.domain import keys
 from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.domain.keys import NotedKey, noted_key
@@ -39,7 +38,7 @@ class Counted(Installation):
 
 @pytest.fixture
 def counted(deployment: Deployment) -> Counted:
-    return Counted(deployment.services.database, wiring.clock)
+    return Counted(deployment.services.database)
 
 
 async def test_all_who_want_to_know_within_a_second_are_answered_together(
@@ -106,7 +105,7 @@ async def test_whatever_goes_wrong_it_is_asked_again_and_not_ready_meanwhile(
     monkeypatch.setattr(installation.READY, "set", said.append)
     monkeypatch.setattr(installation, "REMEMBERED_SECONDS", 0)
     monkeypatch.setattr(installation, "WATCH_SECONDS", 0.001)
-    broken = Broken(deployment.services.database, wiring.clock)
+    broken = Broken(deployment.services.database)
 
     async def is_asked_again() -> bool:
         return broken.asked > 1
@@ -144,7 +143,7 @@ async def test_each_reason_why_it_cannot_be_served_is_logged_once(
             if reason := reasons.pop(0):
                 raise NotReady(reason)
 
-    changing = Changing(deployment.services.database, wiring.clock)
+    changing = Changing(deployment.services.database)
     readiness = Readiness(changing, KeysInUse(deployment.keys))
     with capture_logs() as logged:
         while reasons:

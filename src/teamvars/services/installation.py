@@ -18,7 +18,6 @@ from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM
 from teamvars.domain.errors import Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.keys import NotedKey, noted_key
-from teamvars.domain.times import Clock
 from teamvars.metrics import Counter, Gauge
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring, KeysInUse
@@ -85,9 +84,8 @@ class Outstanding(msgspec.Struct, frozen=True):
 class Installation:
     """What an operator does to a store as a whole, and what `serve` asks before it starts."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database) -> None:
         self.database = database
-        self._clock = clock
 
     async def outstanding(self) -> Outstanding:
         """What of the migrations is still to be done. Raises NotReady for a schema that does not
@@ -133,7 +131,7 @@ class Installation:
             await installation.begin_lineage(tx, new_id("store"))
             if noted:
                 return False
-            now = self._clock()
+            now = self.database.now()
             checks = keyring.checks().items()
             await keys.insert(tx, *(noted_key(id_, *check, now, now) for id_, check in checks))
             chain = Chain(keyring)
@@ -141,7 +139,7 @@ class Installation:
             await streams.insert(tx, system)
             if (server := keyring.server) is not None:
                 details = {"thumbprint": thumbprint(server)}
-                found = Found(caller, self._clock())
+                found = Found(caller, self.database.now())
                 event = found.event("server-key.create", server.active, details)
                 await streams.append(tx, *chain.extend(system, event))
             return True
@@ -154,7 +152,7 @@ class Installation:
         """
 
         async def body(tx: Transaction) -> None:
-            noted, now = await keys.noted(tx), self._clock()
+            noted, now = await keys.noted(tx), self.database.now()
             known = noted.keys() | await keys.retired(tx)
             newer = [
                 noted_key(id_, *check, now, now if id_ in keyring.active else None)

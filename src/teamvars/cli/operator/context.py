@@ -136,7 +136,7 @@ async def marking_of(config: Settings) -> Marking:
     marked = keyring.read_mark(config.keyring_path)
     try:
         async with database_for(config.url) as database:
-            installation = Installation(database, database.now)
+            installation = Installation(database)
             await installation.outstanding()  # refuses a part of a store, which is not an empty one
             if marked is None or await installation.is_initialised():
                 return Marking(config.keyring_path, marked, await installation.lineage())

@@ -92,7 +92,7 @@ async def _store(config: Settings, every_value: bool) -> AsyncIterator[list[Find
     found = await marking_of(config)
     async with database_for(config.url) as database:
         diagnosis = Diagnosis(database, wiring.clock)
-        installation = Installation(database, database.now)
+        installation = Installation(database)
         engine = await diagnosis.of_engine()
         if is_sqlite(config.url):  # a database that is a file may have no room to grow
             engine.append(disk_finding(shutil.disk_usage(database_file(config).parent).free))

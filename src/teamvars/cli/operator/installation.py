@@ -61,7 +61,7 @@ async def initialise(
         await marking_of(config)
     make_folder(config.data_dir)
     async with database:
-        installation = Installation(database, database.now)
+        installation = Installation(database)
         await installation.migrate()
         await _settle_account(database)
         await installation.initialise(await _keyring(config, installation), operator())
@@ -102,9 +102,7 @@ def up(contract: bool) -> None:
     async def work() -> list[Migration]:
         await warn_of_mark(config)
         async with database:
-            applied = await Installation(database, database.now).migrate(
-                _progress(), contract=contract
-            )
+            applied = await Installation(database).migrate(_progress(), contract=contract)
             await _settle_account(database)
             return applied
 
@@ -189,6 +187,6 @@ def _outstanding() -> Outstanding:
 
     async def work() -> Outstanding:
         async with database_for(config.url) as database:
-            return await Installation(database, database.now).outstanding()
+            return await Installation(database).outstanding()
 
     return finish(work())

@@ -174,7 +174,7 @@ async def _look(config: Settings, by: Wrapping | None) -> None:
         log.warning("the keyring is marked for another store", reason=warning)
     keys = keyring.load(config.keyring_path, by)
     async with database_for(config.url) as database:
-        await Installation(database, database.now).require_ready(keys)
+        await Installation(database).require_ready(keys)
 
 
 def _most_connections() -> int:
