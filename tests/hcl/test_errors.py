@@ -92,3 +92,20 @@ def test_an_expression_shows_nothing_of_its_source() -> None:
 @pytest.mark.parametrize("source", ['"\ud800"', "\udfff"])
 def test_half_a_surrogate_pair_is_refused(source: str) -> None:
     assert refused(source).line == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("<<é²\nx\né²\n", "a heredoc's marker must be a name"),
+        ("(true ? null : [1])[*]", "a splat cannot go through a null"),
+        # What they have in common is a list, or a map, of anything: its elements differ.
+        ('true ? [[null], [[1], ["a"]]] : [[null]]', "does not convert"),
+        (
+            'true ? {a = {x = null}, b = {x = [1], y = ["a"]}} : {a = {x = null}}',
+            "does not convert",
+        ),
+    ],
+)
+def test_what_has_no_value_is_refused(source: str, message: str) -> None:
+    assert message in refused(source).message
