@@ -7,7 +7,13 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.directory import Directory, ProjectEntry, SetEntry, TeamEntry
+from teamvars.domain.directory import (
+    Directory,
+    OrganizationEntry,
+    ProjectEntry,
+    SetEntry,
+    TeamEntry,
+)
 from teamvars.domain.memberships import LinkageType, Membership, Status
 from teamvars.domain.names import FormerNames, fold
 from teamvars.domain.organizations import Organization
@@ -132,6 +138,26 @@ class OrganizationState(msgspec.Struct):
         owners = self.in_team.get(self.teams[OWNERS].id, set())
         its = self.members.values()
         return {one.id: one for one in its if one.id in owners and one.counts_as_owner}
+
+
+class Part:
+    """A part of an organization's entry, beside its `state`, which follows what is decided."""
+
+    def __init__(
+        self, entry: OrganizationEntry, state: OrganizationState, changeset: Changeset
+    ) -> None:
+        self._entry = entry
+        self._state = state
+        self._changeset = changeset
+
+    def _refuse_held(self, what: str, held: int) -> None:
+        """Refuses to remove what has so many variables, if it has any."""
+        if held:
+            detail = (
+                f"{what} is not in the file and has {held} variables. "
+                "To remove both, add --delete-variables."
+            )
+            self._changeset.refuse(detail, self._entry.at)
 
 
 def unnamed(existing: Mapping[str, T], named: Iterable[str]) -> list[T]:

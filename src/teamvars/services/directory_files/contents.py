@@ -37,7 +37,7 @@ from teamvars.domain.tags import Tags, surplus
 from teamvars.domain.team_access import LEVEL_OF, Grant
 from teamvars.domain.teams import OWNERS, Team, Visibility
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord
-from teamvars.services.directory_files.actual import OrganizationState, unnamed
+from teamvars.services.directory_files.actual import OrganizationState, Part, unnamed
 from teamvars.services.directory_files.changeset import Changeset, Names, Step
 from teamvars.services.directory_files.people import People
 from teamvars.services.directory_files.projects import Projects, record_of
@@ -47,8 +47,8 @@ _NO_ORIGIN = Origin()
 T = TypeVar("T")
 
 
-class Contents:
-    """Compares the entry of one organization with its `state`, which follows what is decided."""
+class Contents(Part):
+    """Compares the entry of one organization with its `state`."""
 
     def __init__(
         self,
@@ -57,10 +57,8 @@ class Contents:
         people: People,
         changeset: Changeset,
     ) -> None:
-        self._entry = entry
-        self._state = state
+        super().__init__(entry, state, changeset)
         self._people = people
-        self._changeset = changeset
         self._projects = Projects(entry, state, changeset)
         self._owners = state.active_owners()
 
@@ -82,13 +80,8 @@ class Contents:
                 changeset.add(Step.DELETE_TEAM, [told], teams.deleted, team)
         for workspace in unnamed(state.workspaces, self._entry.workspaces):
             path = f"{state.name}/{workspace.name}"
-            held = state.variables[workspace.id]
-            if held and not delete_variables:
-                detail = (
-                    f"Workspace {path} is not in the file and has {held} variables. "
-                    "To remove both, add --delete-variables."
-                )
-                changeset.refuse(detail, self._entry.at)
+            if not delete_variables:
+                self._refuse_held(f"Workspace {path}", state.variables[workspace.id])
             told = f"delete workspace {path}"
             changeset.add(Step.DELETE_WORKSPACE, [told], workspaces.deleted, workspace)
             del state.workspaces[fold(workspace.name)]

@@ -14,19 +14,17 @@ from teamvars.domain.set_effects import Standing
 from teamvars.domain.tags import Tags, surplus
 from teamvars.domain.variable_sets import Attached, VariableSet
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord
-from teamvars.services.directory_files.actual import OrganizationState, unnamed
+from teamvars.services.directory_files.actual import OrganizationState, Part, unnamed
 from teamvars.services.directory_files.changeset import Changeset, Step
 
 
-class Projects:
+class Projects(Part):
     """Compares the projects of one organization's entry with its `state`."""
 
     def __init__(
         self, entry: OrganizationEntry, state: OrganizationState, changeset: Changeset
     ) -> None:
-        self._entry = entry
-        self._state = state
-        self._changeset = changeset
+        super().__init__(entry, state, changeset)
         self._of: defaultdict[str | None, list[VariableSet]] = defaultdict(list)
         """The sets of each project, and those of none."""
         for one in state.sets.values():

@@ -11,14 +11,14 @@ from teamvars.domain.errors import Code, Fault
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import fold
 from teamvars.domain.runners import MAX_RUNNERS, Runner, RunnerDraft, RunnerSpec, spec_faults
-from teamvars.services.directory_files.actual import OrganizationState, unnamed
+from teamvars.services.directory_files.actual import OrganizationState, Part, unnamed
 from teamvars.services.directory_files.changeset import Changeset, Step
 
 _KEYS = {"workspace-patterns": "patterns"}
 """What a file calls a member of a document, where it is another name."""
 
 
-class Proposals:
+class Proposals(Part):
     """Compares the runners of one organization's entry with its `state`, whose workspaces are those
     that there are once the file is applied.
     """
@@ -26,9 +26,7 @@ class Proposals:
     def __init__(
         self, entry: OrganizationEntry, state: OrganizationState, changeset: Changeset, trust: Trust
     ) -> None:
-        self._entry = entry
-        self._state = state
-        self._changeset = changeset
+        super().__init__(entry, state, changeset)
         self._trust = trust
         self._names = {space.id: space.name for space in state.workspaces.values()}
 

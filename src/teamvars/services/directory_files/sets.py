@@ -24,7 +24,7 @@ from teamvars.domain.variable_sets import (
     too_many_sets,
 )
 from teamvars.domain.workspaces import Workspace
-from teamvars.services.directory_files.actual import OrganizationState, unnamed
+from teamvars.services.directory_files.actual import OrganizationState, Part, unnamed
 from teamvars.services.directory_files.changeset import Changeset, Step
 from teamvars.storage import variable_sets as storage
 from teamvars.storage.database import Transaction
@@ -36,7 +36,7 @@ _MOST_NAMED = 10
 """Workspaces, projects or keys that a fault names."""
 
 
-class Sets:
+class Sets(Part):
     """Compares the variable sets of one organization's entry with its `state`, whose workspaces and
     projects are those that there are once the file is applied.
     """
@@ -48,9 +48,7 @@ class Sets:
         changeset: Changeset,
         limits: SetLimits,
     ) -> None:
-        self._entry = entry
-        self._state = state
-        self._changeset = changeset
+        super().__init__(entry, state, changeset)
         self._limits = limits
         self._names: Mapping[Kind, Mapping[str, str]] = {
             "workspace": {one.id: one.name for one in state.workspaces.values()},
@@ -214,12 +212,8 @@ class Sets:
         there = dict(sorted(state.sets.items()))
         for one in unnamed(there, (entry.name for entry in self._entry.variable_sets)):
             path = f"{state.name}/{one.name}"
-            if (held := state.set_variables[one.id]) and not delete_variables:
-                detail = (
-                    f"Variable set {path} is not in the file and has {held} variables. "
-                    "To remove both, add --delete-variables."
-                )
-                changeset.refuse(detail, self._entry.at)
+            if not delete_variables:
+                self._refuse_held(f"Variable set {path}", state.set_variables[one.id])
             told = [f"delete variable set {path}"]
             changeset.add(Step.DELETE_SET, told, variable_sets.deleted, one)
             del state.sets[fold(one.name)]
