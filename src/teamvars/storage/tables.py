@@ -41,11 +41,6 @@ Record = msgspec.Struct
 R = TypeVar("R", bound=Record)
 
 
-def to_column(values: Values) -> str:
-    """Settings as a column: a JSON object of those that are no defaults."""
-    return _encode(values).decode()
-
-
 def from_column(settings: Settings, row: str, stored: str) -> Values:
     """The settings that a column has, but for what this release does not know.
 
@@ -95,6 +90,8 @@ def _column(path: str) -> Callable[[Any], object]:
 
 
 def _stored(value: object) -> object:
+    if isinstance(value, Mapping):  # settings, those that are no defaults
+        return _encode(value).decode()
     return int(value) if isinstance(value, int) else value  # flags and levels
 
 
@@ -132,19 +129,16 @@ def _approved(column: str, runner: Runner) -> object:
 TABLES: Mapping[type[Record], Table] = {
     Organization: Table(
         "organizations",
-        _columns(
-            "id name name_folded email email_folded created_at sso_required",
-            settings=lambda organization: to_column(organization.settings),
-        ),
+        _columns("id name name_folded email email_folded created_at sso_required settings"),
         is_long=True,
     ),
     Founded: Table(
         "organizations",
         _columns(
             "organization.id organization.name organization.name_folded organization.email "
-            "organization.email_folded organization.created_at organization.sso_required",
+            "organization.email_folded organization.created_at organization.sso_required "
+            "organization.settings",
             data_key_version=attrgetter("generation"),
-            settings=lambda founded: to_column(founded.organization.settings),
         ),
     ),
     WrappedKey: Table(
@@ -187,18 +181,15 @@ TABLES: Mapping[type[Record], Table] = {
     Team: Table(
         "teams",
         _columns(
-            "id organization_id name name_folded visibility is_owners members_manage_token",
-            settings=lambda team: to_column(team.settings),
+            "id organization_id name name_folded visibility is_owners members_manage_token "
+            "settings",
             **{right.replace("-", "_"): partial(_has_right, right) for right in Right},
         ),
         is_dated=True,
     ),
     Grant: Table(
         "grants",
-        _columns(
-            "id organization_id team_id workspace_id access level",
-            custom=lambda grant: to_column(grant.custom),
-        ),
+        _columns("id organization_id team_id workspace_id access level custom"),
     ),
     WorkspaceRecord: Table(
         "workspaces",
@@ -206,7 +197,7 @@ TABLES: Mapping[type[Record], Table] = {
             "workspace.id workspace.organization_id workspace.name workspace.name_folded "
             "settings.terraform_version locked_by project_id",
             execution_mode=lambda record: record.settings.own_mode,
-            settings=lambda record: to_column(record.settings.others),
+            settings=_column("settings.others"),
         ),
         is_dated=True,
         is_long=True,
@@ -224,17 +215,11 @@ TABLES: Mapping[type[Record], Table] = {
     Target: Table("set_targets", _columns("id set_id target_id workspace_id project_id")),
     ProjectGrant: Table(
         "project_grants",
-        _columns(
-            "id organization_id team_id project_id access level set_level",
-            custom=lambda grant: to_column(grant.custom),
-        ),
+        _columns("id organization_id team_id project_id access level set_level custom"),
     ),
     Project: Table(
         "projects",
-        _columns(
-            "id organization_id name name_folded created_at",
-            settings=lambda project: to_column(project.settings),
-        ),
+        _columns("id organization_id name name_folded created_at settings"),
     ),
     ProjectTagRow: Table("project_tags", _columns("id project_id key key_folded value")),
     TagRow: Table("workspace_tags", _columns("id workspace_id tag_id key key_folded value")),
