@@ -142,4 +142,4 @@ def routes(links: InvitationLinks) -> list[Route]:
 
 
 def _accepted(made: NewToken) -> Response:
-    return Response.document(201, TOKEN.document(made), {"Location": TOKEN.path(made)})
+    return Response.document(201, TOKEN.document(made), {"Location": TOKEN.path_of(made)})

@@ -129,7 +129,6 @@ MEMBERSHIP = Resource[Membership](
     tagged=True,
     whole=True,
     id=lambda one: one.id,
-    path=lambda one: f"/api/v2/organization-memberships/{one.id}",
     draft=InvitationDraft,
     relations=Relations(InvitationRelationships, _teams_to_join, required=False),
     include=("user", "teams"),
@@ -192,7 +191,6 @@ LEFT_BEHIND = Resource[LeftBehind](
     noun="what somebody leaves behind",
     tag="Memberships",
     id=lambda one: one.user_id,
-    path=lambda one: f"/api/v2/organizations/{one.organization}/users/{one.user_id}/left-behind",
     attributes=(
         Attribute(
             "tokens",

@@ -94,10 +94,6 @@ def _value(one: OrganizationView, name: str) -> Value:
     return SETTINGS.value(one.organization.settings, name)
 
 
-def _path(one: OrganizationView) -> str:
-    return f"/api/v2/organizations/{one.organization.name}"
-
-
 _PERMISSIONS = Group[OrganizationView](
     "OrganizationPermissions",
     "What the caller may do; clients ask before they offer it.",
@@ -121,13 +117,12 @@ _RELATIONSHIPS = Group[OrganizationView](
         lambda one: default_project_of(one.organization.id),
     ),
 )
-ORGANIZATION = Resource[OrganizationView](
+ORGANIZATION: Resource[OrganizationView] = Resource(
     type="organizations",
     name="Organization",
     noun="an organization",
     tag="Organizations",
     id=lambda one: one.organization.name,
-    path=_path,
     draft=OrganizationDraft,
     tagged=True,
     attributes=(
@@ -161,7 +156,8 @@ ORGANIZATION = Resource[OrganizationView](
             }
         ),
     ),
-    members=(Attribute("relationships", _RELATIONSHIPS), self_link(_path)),
+    members=(Attribute("relationships", _RELATIONSHIPS),),
+    linked=True,
     relations=Relations(_GivenOrganizationRelationships, _related, required=False, changeable=True),
     texts={
         "OrganizationResource": "An organization; its id is its name.",
@@ -212,7 +208,7 @@ _ENTITLEMENT_SET = Group[OrganizationView](
             Attribute("id", str, lambda one: one.organization.id),
             Attribute("type", str, lambda _: "entitlement-sets"),
             Attribute("attributes", _ENTITLEMENTS.type, _ENTITLEMENTS.of),
-            self_link(lambda one: f"{_path(one)}/entitlement-set"),
+            self_link(lambda one: f"{ORGANIZATION.path_of(one)}/entitlement-set"),
         ),
     ),
 )

@@ -32,7 +32,6 @@ from teamvars.web.http.resource_objects import (
     identifiers,
     linkage,
     related,
-    self_link,
     several,
     timestamp,
 )
@@ -104,10 +103,6 @@ def _draft(settings: dict[str, Any] | None = None, **said: Any) -> ProjectDraft:
     return ProjectDraft(settings=read_values(settings), **said)
 
 
-def _path(one: ProjectAccess) -> str:
-    return f"/api/v2/projects/{one.project.id}"
-
-
 def _value(one: ProjectAccess, name: str) -> Value:
     if name == DEFAULT_MODE:  # its organization's unless it has its own
         return default_mode(one.owner.organization.settings, one.project.settings).value
@@ -153,7 +148,11 @@ _RELATED_TAGS = (
         Group(
             "ProjectTagBindingsLink",
             "Where the keys of a project are.",
-            Attribute("links", RelatedLink, lambda one: RelatedLink(f"{_path(one)}/tag-bindings")),
+            Attribute(
+                "links",
+                RelatedLink,
+                lambda one: RelatedLink(f"{PROJECT.path_of(one)}/tag-bindings"),
+            ),
         ),
     ),
     Attribute[ProjectAccess](
@@ -165,18 +164,17 @@ _RELATED_TAGS = (
             Attribute(
                 "links",
                 RelatedLink,
-                lambda one: RelatedLink(f"{_path(one)}/effective-tag-bindings"),
+                lambda one: RelatedLink(f"{PROJECT.path_of(one)}/effective-tag-bindings"),
             ),
         ),
     ),
 )
-PROJECT = Resource[ProjectAccess](
+PROJECT: Resource[ProjectAccess] = Resource(
     type="projects",
     name="Project",
     noun="a project",
     tag="Projects",
     id=lambda one: one.project.id,
-    path=_path,
     draft=_draft,
     relations=OF_PROJECT,
     include=(_EFFECTIVE,),
@@ -206,8 +204,8 @@ PROJECT = Resource[ProjectAccess](
                 *_RELATED_TAGS,
             ),
         ),
-        self_link(_path),
     ),
+    linked=True,
     texts={
         "ProjectAttributes": (
             "A project's attributes. `workspace-count` and `team-count` say how many workspaces in "

@@ -128,10 +128,6 @@ def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, A
     return {"workspace_ids": ids, "organization": organization}
 
 
-def _path(one: RunnerView) -> str:
-    return f"/api/v2/runners/{one.runner.id}"
-
-
 def _is_owner(one: RunnerView) -> bool:
     return one.seen_in is None
 
@@ -158,13 +154,12 @@ _RELATIONSHIPS = Group[RunnerView](
         _workspace_ids,
     ),
 )
-RUNNER = Resource[RunnerView](
+RUNNER: Resource[RunnerView] = Resource(
     type="runners",
     name="Runner",
     noun="a runner",
     tag="Runners",
     id=lambda one: one.runner.id,
-    path=_path,
     draft=_draft,
     relations=Relations(GivenRelationships, _named, required=False, changeable=True),
     strict=True,
@@ -241,7 +236,7 @@ RUNNER = Resource[RunnerView](
     ),
     members=(
         Attribute("relationships", _RELATIONSHIPS),
-        Attribute("links", SelfLink, lambda one: SelfLink(_path(one)), when=_is_owner),
+        Attribute("links", SelfLink, lambda one: SelfLink(RUNNER.path_of(one)), when=_is_owner),
     ),
     texts={
         "RunnerAttributes": (

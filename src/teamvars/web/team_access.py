@@ -26,7 +26,7 @@ from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS
 from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.reader import Reader
-from teamvars.web.http.resource_objects import REQUIRED, Attribute, Group, self_link, to_one
+from teamvars.web.http.resource_objects import REQUIRED, Attribute, Group, to_one
 from teamvars.web.http.resources import Found, Operations, Relations, Resource
 from teamvars.web.http.routes import Route
 from teamvars.web.memberships import IncludedTeam, IncludedTeamAttributes
@@ -58,10 +58,6 @@ def _permission(one: G, name: str) -> Value:
     return one.terms.permissions.value(one.permissions, name)
 
 
-def _path(one: Grant) -> str:
-    return f"/api/v2/team-workspaces/{one.id}"
-
-
 def _named(
     place: str, read: Reader, relationships: Mapping[str, Any] | None
 ) -> dict[str, str | None]:
@@ -87,7 +83,6 @@ TEAM_WORKSPACE = Resource[Grant](
     noun="an access",
     tag="Team workspaces",
     id=lambda one: one.id,
-    path=_path,
     draft=GrantDraft,
     relations=Relations(_RELATIONSHIPS.type, partial(_named, _WORKSPACE)),
     include=(_TEAM, _WORKSPACE),
@@ -98,7 +93,8 @@ TEAM_WORKSPACE = Resource[Grant](
         ACCESS_LEVEL,
         *(setting_attribute(one, _permission) for one in PERMISSIONS.by_name.values()),
     ),
-    members=(Attribute("relationships", _RELATIONSHIPS), self_link(_path)),
+    members=(Attribute("relationships", _RELATIONSHIPS),),
+    linked=True,
     texts={
         "NewTeamWorkspaceAttributes": (
             "What the team may do; attributes that are not here are ignored."
@@ -120,10 +116,6 @@ _NEW = TEAM_WORKSPACE.new_body(
     },
 )
 _CHANGED = TEAM_WORKSPACE.changed_body(attributes={"access": "write"})
-
-
-def _project_path(one: ProjectGrant) -> str:
-    return f"/api/v2/team-projects/{one.id}"
 
 
 def _project_permissions(group: str) -> list[Attribute[ProjectGrant]]:
@@ -167,7 +159,6 @@ TEAM_PROJECT = Resource[ProjectGrant](
     noun="an access",
     tag="Team projects",
     id=lambda one: one.id,
-    path=_project_path,
     draft=ProjectGrantDraft,
     relations=Relations(_PROJECT_RELATIONSHIPS.type, partial(_named, _PROJECT)),
     include=(_TEAM, _PROJECT),
@@ -184,7 +175,8 @@ TEAM_PROJECT = Resource[ProjectGrant](
         Attribute("project-access", _IN_PROJECT, given=_IN_PROJECT),
         Attribute("workspace-access", _IN_WORKSPACES, given=_IN_WORKSPACES),
     ),
-    members=(Attribute("relationships", _PROJECT_RELATIONSHIPS), self_link(_project_path)),
+    members=(Attribute("relationships", _PROJECT_RELATIONSHIPS),),
+    linked=True,
     texts={
         "NewTeamProjectAttributes": (
             "What the team may do; attributes that are not here are ignored."

@@ -32,7 +32,6 @@ from teamvars.web.http.resource_objects import (
     RelatedLink,
     identifier,
     identifiers,
-    self_link,
     several,
     to_many,
 )
@@ -50,10 +49,6 @@ _NO_MEMBERS = "A team is made without members: add them to its relationship once
 _NAME = Meta(min_length=1, max_length=MAX_TEAM_NAME_CHARACTERS, description=f"{TEAM_NAME_RULE}.")
 _TOKEN = Meta(description="Whether members may make, see and revoke the team's token.")
 _SSO = Meta(max_length=MAX_CHARACTERS, description="Kept; it puts nobody into the team.")
-
-
-def _path(one: TeamView) -> str:
-    return f"/api/v2/teams/{one.team.id}"
 
 
 def _may_rename(one: TeamView) -> bool:
@@ -116,7 +111,9 @@ _RELATIONSHIPS = Group[TeamView](
             "UsersLinkage",
             "The users in a team; a list that would hold too many leaves their ids out.",
             Attribute(
-                "links", RelatedLink, lambda one: RelatedLink(f"{_path(one)}/relationships/users")
+                "links",
+                RelatedLink,
+                lambda one: RelatedLink(f"{TEAM.path_of(one)}/relationships/users"),
             ),
             identifiers(
                 _USERS, lambda one: one.user_ids or (), lambda one: one.user_ids is not None
@@ -132,13 +129,12 @@ _RELATIONSHIPS = Group[TeamView](
         when=lambda one: one.member_ids is not None,
     ),
 )
-TEAM = Resource[TeamView](
+TEAM: Resource[TeamView] = Resource(
     type="teams",
     name="Team",
     noun="a team",
     tag="Teams",
     id=lambda one: one.team.id,
-    path=_path,
     draft=TeamDraft,
     relations=Relations(
         GivenTeamRelationships, required=False, refused=dict.fromkeys(LinkageType, _NO_MEMBERS)
@@ -177,7 +173,8 @@ TEAM = Resource[TeamView](
             to="settings/sso-team-id",
         ),
     ),
-    members=(Attribute("relationships", _RELATIONSHIPS), self_link(_path)),
+    members=(Attribute("relationships", _RELATIONSHIPS),),
+    linked=True,
 )
 _ACCESS_EXAMPLE = {
     "visibility": "organization",

@@ -136,7 +136,6 @@ TOKEN = Resource[NewToken](
     noun="a token",
     tag="Tokens",
     id=lambda one: one.token.id,
-    path=lambda one: f"/api/v2/authentication-tokens/{one.token.id}",
     draft=TokenDraft,
     aliases=("authentication-token", ""),
     attributes=(

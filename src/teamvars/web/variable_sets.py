@@ -37,7 +37,6 @@ from teamvars.web.http.resource_objects import (
     Time,
     WorkspaceIdentifier,
     identifiers,
-    self_link,
     several,
     timestamp,
     to_many,
@@ -122,10 +121,6 @@ def _parent(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, 
     return {"parent": read.identifier(item, "organizations", at)}
 
 
-def _path(one: SetView) -> str:
-    return f"/api/v2/varsets/{one.set.id}"
-
-
 _PERMISSIONS = Group[SetView](
     "VariableSetPermissions",
     "What the caller may do; clients ask before they offer it.",
@@ -162,7 +157,9 @@ _RELATIONSHIPS = Group[SetView](
                 lambda one: one.details.variable_ids is not None,
             ),
             Attribute(
-                "links", RelatedLink, lambda one: RelatedLink(f"{_path(one)}/relationships/vars")
+                "links",
+                RelatedLink,
+                lambda one: RelatedLink(f"{VARIABLE_SET.path_of(one)}/relationships/vars"),
             ),
         ),
     ),
@@ -181,13 +178,12 @@ _RELATIONSHIPS = Group[SetView](
         lambda one: one.details.projects,
     ),
 )
-VARIABLE_SET = Resource[SetView](
+VARIABLE_SET: Resource[SetView] = Resource(
     type="varsets",
     name="VariableSet",
     noun="a variable set",
     tag="Variable sets",
     id=lambda one: one.set.id,
-    path=_path,
     draft=SetDraft,
     include=(_WORKSPACES, _PROJECTS),
     included=(IncludedWorkspace, IncludedProject),
@@ -230,7 +226,8 @@ VARIABLE_SET = Resource[SetView](
         Attribute("project-count", int, lambda one: len(one.details.projects)),
         Attribute("permissions", _PERMISSIONS),
     ),
-    members=(Attribute("relationships", _RELATIONSHIPS), self_link(_path)),
+    members=(Attribute("relationships", _RELATIONSHIPS),),
+    linked=True,
     texts={
         "VariableSetAttributes": (
             "A set's attributes. `updated-at` is when anything of it last changed, and "

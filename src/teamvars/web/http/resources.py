@@ -25,7 +25,7 @@ from teamvars.web.http.paging import PageLinks, PageMeta
 from teamvars.web.http.parameters import including, requested_includes
 from teamvars.web.http.reader import Linkage, Reader, named_in
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Attribute, Field, Group, structure
+from teamvars.web.http.resource_objects import Attribute, Field, Group, self_link, structure
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response, rendered
 
@@ -63,8 +63,9 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
     """What the resources of one `type` show and take; each is made of a `T`.
 
     Types and texts call one by `name` and `noun`, such as `Team` and `a team`; `texts` are those of
-    types of which more is to be said, and `tag` groups its operations. `path` is where one is, and
-    `members` are what it has beside attributes: relationships and links.
+    types of which more is to be said, and `tag` groups its operations. `path` is where one is, if
+    not below its type by its id, and `members` are what it has beside attributes: relationships and
+    links. One that is `linked` has its own path.
 
     `include` are the words that ask for related resources, of the types `included`; unless
     `one_includes` them as well, lists alone do. What is included beside others is `tagged`.
@@ -82,7 +83,8 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
     id: Callable[[T], str]
     attributes: tuple[Attribute[T], ...]
     members: tuple[Attribute[T], ...] = ()
-    path: Callable[[T], str] = str
+    path: Callable[[T], str] | None = None
+    linked: bool = False
     draft: Callable[..., Any] | None = None
     relations: Relations | None = None
     include: Sequence[str] = ()
@@ -109,7 +111,15 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
             members.append(Attribute("type", str, lambda _: self.type))
         members.append(Attribute("attributes", self.said.type, self.said.of))
         members.extend(self.members)
+        if self.linked:
+            members.append(self_link(self.path_of))
         return Group(*self._called("{}Resource", "{A}."), *members, tag=tag)
+
+    def path_of(self, one: T) -> str:
+        """Where that one is."""
+        if self.path is not None:
+            return self.path(one)
+        return f"/api/v2/{self.type}/{self.id(one)}"
 
     @cached_property
     def _related(self) -> Group[T] | None:
@@ -401,7 +411,7 @@ class Operations(Generic[T]):
 
     def _response(self, status: int, found: Found[T] | T) -> Response:
         page = _in_page(found)
-        headers = {"Location": self._resource.path(page.items[0])} if status == 201 else {}
+        headers = {"Location": self._resource.path_of(page.items[0])} if status == 201 else {}
         document = self._resource.document(page.items[0], page.included)
         return Response.document(status, document, headers)
 
