@@ -5,14 +5,17 @@ import pty
 import re
 import select
 import signal
+import subprocess
 import termios
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import Self
+from typing import IO, Self
 
 from tests.support.commands import SCRIPT, Host
+from tests.support.forked import Started
 from tests.support.patience import HANGS
 
 AGAIN = 20.0
@@ -32,6 +35,7 @@ class Desk(Host):
             "HOME": str(self.home),
             "XDG_CONFIG_HOME": str(self.home / "config"),
             "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
+            "TERM": "xterm",
         }
         return {**super().environment, **own}
 
@@ -47,7 +51,28 @@ class Desk(Host):
 
     def terminal(self, *words: object) -> "Terminal":
         """Starts a command on a terminal."""
-        return Terminal([str(word) for word in words], self.folder, self.environment)
+        ours, its = pty.openpty()
+        with os.fdopen(its, "w") as file:
+            return Terminal(self._start_on(file, words), os.fdopen(ours, "r+b", buffering=0))
+
+    def _start_on(self, terminal: IO[str], words: tuple[object, ...]) -> Started:
+        return self._fork(words, terminal, terminal, terminal)
+
+
+class LoadingDesk(Desk):
+    """The same where the environment says what Python does as it starts: what is on a terminal is
+    the installed script, which loads everything anew.
+    """
+
+    def _start_on(self, terminal: IO[str], words: tuple[object, ...]) -> Started:
+        return subprocess.Popen(
+            ["/usr/bin/setsid", "--ctty", SCRIPT, *map(str, words)],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+        )
 
 
 @dataclass(frozen=True)
@@ -63,24 +88,21 @@ class Homeless(Desk):
 
 
 class Terminal:
-    """The installed script on a pseudo-terminal; in a `with` it has ended afterwards."""
+    """A command on a pseudo-terminal; in a `with` it has ended afterwards."""
 
-    def __init__(self, words: list[str], folder: Path, environment: dict[str, str]) -> None:
+    def __init__(self, command: Started, screen: FileIO) -> None:
         self.seen = ""
         """All that it has shown."""
         self._read = 0
-        self._pid, self._descriptor = pty.fork()
-        if self._pid == 0:
-            os.chdir(folder)
-            os.execve(SCRIPT, [SCRIPT, *words], {**environment, "TERM": "xterm"})  # noqa: S606
+        self._command = command
+        self._screen = screen
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._pid:
-            os.kill(self._pid, signal.SIGKILL)
-            self.wait()
+        self.end(signal.SIGKILL)
+        self._screen.close()
 
     def expect(self, pattern: str) -> str:
         """Waits until what it shows from here on has the pattern; returns what was shown to it."""
@@ -93,11 +115,11 @@ class Terminal:
 
     def type(self, line: str) -> None:
         """Types a line."""
-        os.write(self._descriptor, f"{line}\n".encode())
+        self.press(f"{line}\n".encode())
 
     def press(self, key: bytes) -> None:
         """Presses a key, such as Ctrl-C (`\\x03`)."""
-        os.write(self._descriptor, key)
+        self._screen.write(key)
 
     def interrupt(self) -> int:
         """Presses Ctrl-C at a prompt; its exit code. Presses it again where nothing happens for
@@ -108,12 +130,12 @@ class Terminal:
 
     def end(self, number: signal.Signals) -> None:
         """Sends a signal at a prompt, as `interrupt` presses Ctrl-C."""
-        self._until_it_ends(lambda: os.kill(self._pid, number))
+        self._until_it_ends(lambda: self._command.send_signal(number))
 
     @property
     def echoes(self) -> bool:
         """Whether what is typed is shown."""
-        return bool(termios.tcgetattr(self._descriptor)[3] & termios.ECHO)
+        return bool(termios.tcgetattr(self._screen)[3] & termios.ECHO)
 
     def wait(self) -> int:
         """Its exit code, once it has ended; -N when a signal has, as one does in the end."""
@@ -121,30 +143,25 @@ class Terminal:
         while self._more(deadline):
             pass
         if time.monotonic() >= deadline:  # it may wait for an answer that nobody will type
-            os.kill(self._pid, signal.SIGKILL)
-        _, status = os.waitpid(self._pid, 0)
-        self._pid = 0
-        os.close(self._descriptor)
-        return os.waitstatus_to_exitcode(status)
+            self._command.send_signal(signal.SIGKILL)
+        self._screen.close()
+        return self._command.wait()
 
     def _until_it_ends(self, do: Callable[[], None]) -> None:
         deadline = time.monotonic() + HANGS
-        while time.monotonic() < deadline and not self._has_ended():
+        while time.monotonic() < deadline and self._command.poll() is None:
             do()
             again = time.monotonic() + AGAIN
             while self._more(again):
                 pass
 
-    def _has_ended(self) -> bool:
-        return os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
     def _more(self, deadline: float) -> bool:
         """Reads what it shows next; whether there can be more."""
-        ready, _, _ = select.select([self._descriptor], [], [], max(0, deadline - time.monotonic()))
+        ready, _, _ = select.select([self._screen], [], [], max(0, deadline - time.monotonic()))
         if not ready:
             return False
         try:
-            read = os.read(self._descriptor, 65536)
+            read = self._screen.read(65536)
         except OSError:  # the other end is closed
             return False
         self.seen += read.decode(errors="replace")

@@ -6,6 +6,7 @@ arguments, folder, environment, session, input, output and exit code.
 
 import atexit
 import ctypes
+import fcntl
 import gc
 import importlib
 import json
@@ -19,6 +20,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -106,7 +108,8 @@ class Forked:
     def send_signal(self, sig: int) -> None:
         """Sends a signal, if it is still there."""
         if self.poll() is None:
-            os.kill(self.pid, sig)
+            with suppress(ProcessLookupError):  # its end may be on the way
+                os.kill(self.pid, sig)
 
     def _number(self) -> int:
         number: int = _NUMBER.unpack(self._told.recv(_NUMBER.size))[0]
@@ -210,6 +213,8 @@ def _become(request: _Request, files: list[int]) -> NoReturn:
     for descriptor, file in enumerate(files):
         os.dup2(file, descriptor)
         os.close(file)
+    if os.isatty(0):
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that its keys are for this process
     # The stream knows of its file whether it can be sought in, which that of a pipe cannot.
     own = sys.stdout
     sys.stdout = os.fdopen(1, "w", encoding=own.encoding, errors=own.errors, closefd=False)

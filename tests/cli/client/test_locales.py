@@ -2,14 +2,14 @@
 
 import sys
 
-from tests.support.desk import Desk
+from tests.support.desk import Desk, LoadingDesk
 
 # Without these Python leaves such a locale for UTF-8 by itself.
 ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
 SHOW = "import os, sys; print(os.environb[b'NAME'], os.fsencode(sys.argv[1]), ascii(sys.argv[2]))"
 
 
-class Abroad(Desk):
+class Abroad(LoadingDesk):
     """A desk in such a locale."""
 
     @property

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.client.attacker import Attacker
 from tests.cli.client.conftest import Service
-from tests.support.desk import Desk, Homeless
+from tests.support.desk import Desk, Homeless, LoadingDesk
 
 BACKEND = """
 from keyring.backend import KeyringBackend
@@ -257,7 +257,7 @@ def test_whoever_has_no_token_in_the_keyring_any_more_logs_out_all_the_same(
         terminal.expect("You are not logged in")
 
 
-class KeyringDesk(Desk):
+class KeyringDesk(LoadingDesk):
     """A desk whose system has a keyring."""
 
     @property
@@ -267,7 +267,7 @@ class KeyringDesk(Desk):
         return {**super().environment, **keys}
 
     def login(self, url: str, token: str) -> str:
-        """Logs in, in a process that loads everything anew; returns what it said."""
+        """Logs in; returns what it said."""
         with self.terminal("login", "--address", url) as terminal:
             terminal.expect("Token")
             terminal.type(token)

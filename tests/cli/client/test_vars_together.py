@@ -1,7 +1,6 @@
 """`vars set`, `unset`, `edit` beside others: who changes other variables is in nobody's way."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -14,7 +13,7 @@ from tests.cli.client.test_edit import editor
 from tests.cli.client.test_vars import values
 from tests.support.commands import SCRIPT
 from tests.support.desk import Desk
-from tests.support.patience import wait_until
+from tests.support.patience import HANGS, wait_until
 
 BOTH = ("-w", "net*,pay*")
 TOGETHER = 20
@@ -22,18 +21,13 @@ TOGETHER = 20
 
 def test_twenty_that_set_different_variables_at_once_all_succeed(network: Desk) -> None:
     network.succeed("vars", "set", "THERE=1")
-    under_way = [
-        subprocess.Popen(
-            [SCRIPT, "vars", "set", f"KEY_{number}={number}"],
-            cwd=network.folder,
-            env=network.environment,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(TOGETHER)
-    ]
-    said = [process.communicate()[1] for process in under_way]
-    assert [process.returncode for process in under_way] == [0] * TOGETHER, said
+    with (network.folder / "said").open("w+") as said:
+        under_way = [
+            network.start("vars", "set", f"KEY_{number}={number}", out=said, err=said)
+            for number in range(TOGETHER)
+        ]
+        codes = [command.wait(HANGS) for command in under_way]
+        assert codes == [0] * TOGETHER, (network.folder / "said").read_text()
     assert values(network) == {"THERE": "1", **{f"KEY_{n}": f"{n}" for n in range(TOGETHER)}}
 
 
