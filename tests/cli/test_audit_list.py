@@ -4,16 +4,15 @@ import getpass
 import json
 import os
 import pty
-import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.conftest import ServedHost
 from tests.cli.store import execute
-from tests.support.commands import SCRIPT
 from tests.support.engines import HOST_ON_SQLITE
 from tests.support.patience import HANGS
 from tests.support.tenant import JSON_API, variable_document
@@ -209,15 +208,8 @@ def test_what_nothing_was_ever_called_is_not_found_and_named_all_at_once(
 def on_a_terminal(served_host: ServedHost, *words: str) -> str:
     """What the command shows there."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [SCRIPT, *words],
-        cwd=served_host.host.folder,
-        env=served_host.host.environment,
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(theirs)
+    with os.fdopen(theirs, "w") as out, Path(os.devnull).open("w") as err:
+        command = served_host.host.start(*words, out=out, err=err)
     shown = b""
     try:
         while piece := os.read(ours, 65536):
@@ -225,7 +217,7 @@ def on_a_terminal(served_host: ServedHost, *words: str) -> str:
     except OSError:  # nobody has the other end any more
         pass
     os.close(ours)
-    assert process.wait(HANGS) == 0
+    assert command.wait(HANGS) == 0
     return shown.decode().replace("\r\n", "\n")
 
 
