@@ -1,7 +1,6 @@
 """Whatever happens in the middle: all of it or nothing, and doing it again ends it."""
 
 import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pytest
 from tests.cli.client.conftest import Service
 from tests.cli.client.test_vars import values
 from tests.cli.client.way import Way
-from tests.support.commands import SCRIPT
 from tests.support.desk import Desk
 from tests.support.patience import HANGS
 
@@ -34,15 +32,14 @@ def along(network: Desk, service: Service, office: str) -> Along:
     return lambda way: network.having(address=way.url, token=token, organization=office)
 
 
-def importing(desk: Desk, path: Path) -> subprocess.Popen[str]:
-    """An import under way."""
-    return subprocess.Popen(
-        [SCRIPT, "vars", "import", str(path), "--yes"],
-        cwd=desk.folder,
-        env=desk.environment,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def ended(desk: Desk, way: Way, number: signal.Signals, *words: object) -> tuple[int, str]:
+    """Starts a command, ends it where the way says; its exit code, and what it has said."""
+    file = desk.folder / "said"
+    with file.open("w") as said:
+        command = desk.start(*words, out=said, err=said)
+        assert way.met.wait(HANGS)
+        command.send_signal(number)
+        return command.wait(HANGS), file.read_text()
 
 
 def test_an_answer_that_is_lost_is_asked_for_again_and_nothing_happens_twice(
@@ -74,11 +71,8 @@ def test_an_import_that_is_ended_is_whole_or_not_there_and_is_ended_by_another(
     number: signal.Signals,
 ) -> None:
     with Way(service.url, **way) as met:  # type: ignore[arg-type]
-        process = importing(along(met), path)
-        assert met.met.wait(HANGS)
-        process.send_signal(number)
-        _, said = process.communicate(timeout=HANGS)
-    assert process.returncode == (12 if number is signal.SIGINT else -number)
+        code, said = ended(along(met), met, number, "vars", "import", path, "--yes")
+    assert code == (12 if number is signal.SIGINT else -number)
     assert ("Nobody knows whether the change" in said) == (number is signal.SIGINT)
     assert "Traceback" not in said
     assert values(network) == (MANY if happens else {})
@@ -91,18 +85,8 @@ def test_who_ends_changes_of_several_workspaces_is_told_that_some_may_have_happe
 ) -> None:
     several = ["vars", "set", "REGION=eu", "-w", "net*,pay*", "--yes"]
     with Way(service.url, passes=0) as way:
-        desk = along(way)
-        process = subprocess.Popen(
-            [SCRIPT, *several],
-            cwd=desk.folder,
-            env=desk.environment,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert way.met.wait(HANGS)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=HANGS)
-    assert process.returncode == 12
+        code, said = ended(along(way), way, signal.SIGINT, *several)
+    assert code == 12
     assert "Nobody knows whether the change" in said
     assert "Traceback" not in said
     network.succeed(*several)
