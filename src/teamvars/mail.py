@@ -12,7 +12,7 @@ from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import format_datetime
 from functools import partial
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import aiosmtplib
 from aiosmtplib import (
@@ -27,7 +27,7 @@ from aiosmtplib import (
 
 from teamvars.domain.invitations import Letter
 from teamvars.domain.names import fold
-from teamvars.domain.notices import UNWANTED, Memo, Notice
+from teamvars.domain.notices import Memo
 from teamvars.domain.times import moment
 from teamvars.kernel import Discreet
 
@@ -59,18 +59,6 @@ def compose(letter: Letter, sender: str, public_url: str) -> EmailMessage:
     asks = f"Open this link to see it and to accept:\n\n{link}"
     message.set_content(f"{_sentence(letter)}\n\n{asks}\n\n{_note(letter)}\n")
     message.add_alternative(_html(letter, link), subtype="html")
-    return message
-
-
-def compose_notice(notice: Notice, sender: str, public_url: str) -> EmailMessage:
-    """The message that tells an owner of a runner, in plain text. The same notice has the same
-    Message-ID, as a letter has. Raises Undeliverable.
-    """
-    subject = f"Runner {notice.runner} of {notice.organization}: {notice.status}"
-    message = _to(notice.address, sender, subject, b"notice of " + repr(notice).encode())
-    page = f"{public_url}/app/{quote(notice.organization)}/runners"
-    unwanted = UNWANTED.format("delete the runner")
-    message.set_content(f"{notice.sentence()}\n\n{page}\n\n{unwanted}\n")
     return message
 
 
@@ -177,7 +165,7 @@ class Server(Discreet, frozen=True):
 
 
 class Mailer:
-    """Sends letters, notices and memos, each through a connection of its own."""
+    """Sends letters and memos, each through a connection of its own."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -185,10 +173,6 @@ class Mailer:
     async def send(self, letter: Letter) -> None:
         """Returns once the server has taken the message, or raises NotSent."""
         await self._deliver(letter.invited.address, partial(compose, letter))
-
-    async def tell(self, notice: Notice) -> None:
-        """As `send`."""
-        await self._deliver(notice.address, partial(compose_notice, notice))
 
     async def pass_on(self, memo: Memo) -> None:
         """As `send`."""

@@ -40,7 +40,7 @@ from tests.decisions.test_deliveries import (
     approved_as,
     spec_of,
 )
-from tests.decisions.test_runners import LONG_AGO, PROPOSAL, entry, knowing, proposal_of
+from tests.decisions.test_runners import LONG_AGO, PROPOSAL, entry, knowing, letter, proposal_of
 
 
 def approving(runner: Runner, *, locked: bool = True) -> Found:
@@ -58,6 +58,7 @@ def test_an_approval_has_what_the_version_reaches_now() -> None:
     assert (approval.version, approval.spec, approval.reach) == (2, SPEC, frozenset({"ws-1"}))
     assert (approval.issuer, approval.approved_at, approval.mac) == (ISSUER, NOW, b"mac")
     assert actions(decided) == [("org-1", "runner.approve")]
+    assert letter(decided) == ("approved", "Whoever runs this service approved it")
 
 
 def test_a_pattern_is_approved_for_what_it_matches_now() -> None:
@@ -157,6 +158,8 @@ def test_a_revoked_approval_is_gone_and_what_has_none_is_left_alone() -> None:
     decided = revoke(approving(FEDERATED), "run-1")
     assert decided.answer.approval is None
     assert actions(decided) == [("org-1", "runner.revoke")]
+    said = "Whoever runs this service took its approval back"
+    assert letter(decided) == ("waits for approval", said)
     assert revoke(approving(PROPOSED), "run-1").notes == ()
     with pytest.raises(Needs):
         revoke(approving(FEDERATED, locked=False), "run-1")

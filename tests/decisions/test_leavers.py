@@ -5,13 +5,14 @@ from msgspec.structs import replace
 
 from teamvars.decisions import Delete, Locks, Needs
 from teamvars.decisions.memberships import end_by_operator, end_left_behind, left_behind
-from teamvars.decisions.needs import LeftBehindBy, MembershipOf, TeamIdsOf, TeamsOf
+from teamvars.decisions.needs import LeftBehindBy, MembershipOf, TeamIdsOf, TeamsOf, UserWithId
 from teamvars.decisions.teams import PutMembers
 from teamvars.domain.memberships import LeftBehind
 from teamvars.domain.runners import Runner, RunnerSpec
 from teamvars.domain.teams import Team
 from teamvars.domain.tokens import Token
 from tests.decisions.directory import (
+    ALICE,
     CREW,
     INVITED,
     MEMBER,
@@ -35,6 +36,7 @@ def left(what: LeftBehind, *, is_there: bool = False) -> Answers:
     return {
         LeftBehindBy("org-1", "user-1"): what,
         MembershipOf("org-1", "user-1"): there,
+        UserWithId("user-1"): ALICE,
         TeamsOf("org-1"): (CREW,),
         TeamIdsOf((INVITED.id,)): {INVITED.id: ()},
     }

@@ -1,5 +1,6 @@
 """What becomes of runners that are proposed, changed and deleted."""
 
+import re
 from itertools import permutations
 from typing import Any
 
@@ -7,9 +8,15 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Delete, Found, Insert, Needs, Update
+from teamvars.decisions import Decision, Delete, Found, Insert, Needs, Update
 from teamvars.decisions.approvals import SEASONED
-from teamvars.decisions.needs import OrganizationWithId, ToOrganizationWithId, WorkspacesOf
+from teamvars.decisions.needs import (
+    OrganizationWithId,
+    ToOrganizationWithId,
+    UserWithId,
+    WorkspacesOf,
+)
+from teamvars.decisions.owners import TellOwners
 from teamvars.decisions.runners import (
     AllRunners,
     ReachOf,
@@ -43,7 +50,9 @@ from teamvars.domain.runners import (
     WorkspacesDraft,
 )
 from teamvars.domain.workspaces import Workspace
+from tests.decisions.directory import ACME as ORGANIZATION
 from tests.decisions.directory import (
+    ALICE,
     NOW,
     USER,
     Answers,
@@ -75,7 +84,9 @@ DRAFT = RunnerDraft(
 )
 NAMES = {"ws-1": "network", "ws-2": "payments"}
 IDS = [ids for n in range(3) for ids in permutations((*NAMES, "ws-8", "ws-9", "ws-gone"), n)]
-WORKSPACES: Answers = {
+THERE: Answers = {
+    OrganizationWithId("org-1"): ORGANIZATION,
+    **{UserWithId(id_): replace(ALICE, id=id_) for id_ in ("user-1", "user-2")},
     WorkspacesOf("org-1"): [(Workspace(*one, "org-1", "acme"), None) for one in NAMES.items()],
     **{
         ReachOf("org-1", ids, patterns): RunnerSpec(
@@ -98,6 +109,16 @@ def entry(action: str, subject_id: str, at: int = LONG_AGO, by: str = "user-2", 
     )
 
 
+def letter(decided: Decision[Any]) -> tuple[str, str]:
+    """Where owners are told that a runner stands, and who they are told did what."""
+    (told,) = (write for write in decided.writes if isinstance(write, TellOwners))
+    stands = told.subject.removeprefix("Runner ci of acme: ")
+    before, said, after = told.text.partition(f": {stands}. ")
+    assert said, told.text
+    assert re.fullmatch(r"The runner ci of acme, version [1-9]", before)
+    return stands, after.partition(". ")[0]
+
+
 def proposal_of(runner: Runner, by: str = "user-2", **more: Any) -> Any:
     """The entry of its present version."""
     spec = runner.spec
@@ -109,17 +130,18 @@ def knowing(runner: Runner = FEDERATED, *, owner: bool = True) -> list[Answers]:
     """What there is to be found of a runner."""
     granted = next(iter(to_acme(owner=owner).values()))
     found = {RunnerWithId("run-1"): runner, ToOrganizationWithId("org-1"): granted}
-    return [{**found, PROPOSAL: proposal_of(runner)}, WORKSPACES]
+    return [{**found, PROPOSAL: proposal_of(runner)}, THERE]
 
 
 def proposing(*more: Answers, owner: bool = True, member: bool = True) -> Found:
-    return found(to_acme(owner=owner, member=member), WORKSPACES, NO_RUNNERS, *more)
+    return found(to_acme(owner=owner, member=member), THERE, NO_RUNNERS, *more)
 
 
 def test_a_new_runner_is_approved_for_nothing() -> None:
     decided = create(proposing(), "acme", DRAFT, "run-1", TRUST)
     runner = decided.answer.runner
-    assert decided.writes == (Insert(replace(runner, notice_due_at=NOW)),)
+    assert decided.writes[0] == Insert(runner)
+    assert letter(decided) == ("waits for approval", "alice proposed it")
     assert (runner.version, runner.approval, runner.spec) == (1, None, SPEC)
     assert decided.answer.status is RunnerStatus.PROPOSED
     assert actions(decided) == [("org-1", "runner.create")]
@@ -178,8 +200,15 @@ def test_a_change_is_a_version_that_waits_and_leaves_the_approval_as_it_is() -> 
     assert (after.version, after.spec.max_ttl, after.max_ttl) == (3, 70, 60)
     assert after.approval == FEDERATED.approval
     assert decided.answer.status is RunnerStatus.CHANGED
-    assert decided.writes == (Update(FEDERATED, replace(after, notice_due_at=NOW)),)
+    assert decided.writes[0] == Update(FEDERATED, after)
+    assert letter(decided) == ("a change waits for approval", "alice proposed it")
     assert actions(decided) == [("org-1", "runner.update")]
+
+
+def test_owners_are_told_of_no_approval_that_nobody_has_made_who_could() -> None:
+    known = found(*knowing(approved_as(FEDERATED, mac=b"")), locked=ACME)
+    decided = update(known, "run-1", RunnerDraft(max_ttl=70), TRUST)
+    assert letter(decided) == ("waits for approval", "alice proposed it")
 
 
 @pytest.mark.parametrize(
@@ -224,7 +253,8 @@ def test_who_is_no_owner_changes_no_runner_and_does_not_learn_of_it(decide: Any)
 
 def test_a_deleted_runner_closes_its_stream() -> None:
     decided = delete(found(*knowing()), "run-1")
-    assert decided.writes == (Delete(Runner, ("run-1",)),)
+    assert decided.writes[0] == Delete(Runner, ("run-1",))
+    assert letter(decided) == ("deleted", "alice deleted it")
     assert decided.streams == {"org-1", "run-1"}
 
 
@@ -274,7 +304,7 @@ def test_readers_see_the_runners_that_reach_their_workspace_or_would_or_did() ->
     ]
     known = {RunnersOf("org-1"): [*proposed, taken_away, elsewhere, FEDERATED]}
     for level, seen_in in ((Level.OWNER, None), (Level.READ, "ws-1")):
-        listed = of_workspace(found(WORKSPACES, known, to_network(level)), "ws-1", Page(), TRUST)
+        listed = of_workspace(found(THERE, known, to_network(level)), "ws-1", Page(), TRUST)
         views = [show() for show in listed.items]
         assert [one.runner.id for one in views] == ["run-1", "run-3", "run-4"]
         assert {one.seen_in for one in views} == {seen_in}
@@ -299,7 +329,7 @@ def test_of_all_runners_each_is_named_once_all_that_is_needed_is_there() -> None
     runners = [FEDERATED, replace(FEDERATED, id="run-2", organization_id="org-2")]
     there, trust = found({AllRunners(): runners}), Counting()
     later: dict[Any, Any] = {
-        WorkspacesOf("org-1"): WORKSPACES[WorkspacesOf("org-1")],
+        WorkspacesOf("org-1"): THERE[WorkspacesOf("org-1")],
         WorkspacesOf("org-2"): [],
         OrganizationWithId("org-1"): Organization("org-1", "acme", None, 1),
         OrganizationWithId("org-2"): Organization("org-2", "beta", None, 1),
@@ -317,7 +347,7 @@ def test_only_runners_of_the_page_are_looked_at_closely() -> None:
     elsewhere = spec_of(replace(FEDERATED, approval=None), workspace_ids=("ws-2",))
     runners = [replace(one, id=f"run-{n}") for n in range(5) for one in (FEDERATED, elsewhere)]
     trust = Counting()
-    known = found(WORKSPACES, {RunnersOf("org-1"): runners}, to_network(Level.OWNER))
+    known = found(THERE, {RunnersOf("org-1"): runners}, to_network(Level.OWNER))
     listed = of_workspace(known, "ws-1", Page(2, 2), trust)
     assert trust.named == [], "not while a store is asked"
     views = [show() for show in listed.items]

@@ -128,8 +128,6 @@ SAYS_NOTHING = {
     "name_folded": "'another'",
     "version": "version + 1",
     "proposed_by": "'{network}'",
-    "notice_due_at": "1",
-    "notice_attempts": "7",
     "created_at": "0",
 }
 """Columns that nothing is handed out by, whatever they hold: the job gets what it got before."""

@@ -44,11 +44,9 @@ async def test_messages_of_each_kind_that_wait_are_counted_and_how_long_the_firs
     tenant: Tenant, memory: Memory
 ) -> None:
     gauges, database = tenant.deployment.services.gauges, tenant.deployment.services.database
-    runner_id, execute = await propose(tenant), tenant.deployment.execute
-    await execute("UPDATE runners SET notice_due_at = NULL")
+    execute = tenant.deployment.execute
     before = sum([(await database.read(queue.waiting))[0] for queue in QUEUES])
     now = database.now()
-    of_runner = "UPDATE runners SET notice_due_at = $2 WHERE id = $1"
     of_memo = (
         "INSERT INTO memos (id, address, subject, text, due_at, attempts) "
         "VALUES ($1, 'a@b.example', 's', 't', $2, 0)"
@@ -57,7 +55,7 @@ async def test_messages_of_each_kind_that_wait_are_counted_and_how_long_the_firs
         "INSERT INTO invitations (membership_id, expires_at, delivery, sealed_secret, due_at) "
         "SELECT min(id), $2, 'waiting', $1, $2 FROM memberships"
     )
-    kinds = ((of_memo, "memo-1", 10), (of_runner, runner_id, 90), (invited, b"sealed", 300))
+    kinds = ((of_memo, "memo-1", 10), (invited, b"sealed", 300))
     for number, (sql, id_, seconds) in enumerate(kinds, 1):
         await execute(sql, id_, now - seconds * 1_000_000)
         await gauges.count()

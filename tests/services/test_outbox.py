@@ -48,7 +48,7 @@ from tests.support.mailbox import (
 )
 from tests.support.patience import HANGS, until
 from tests.support.server import free_port
-from tests.support.tenant import Tenant, build_tenant, linkage_document
+from tests.support.tenant import Tenant, build_tenant
 
 FORCED = Disabling(force=True)
 
@@ -505,19 +505,8 @@ async def test_a_message_waits_while_the_trail_of_its_organization_does_not_hold
 
 async def propose_one(calls: Calls) -> str:
     """A runner that the owner proposes; nothing else waits to be told."""
-    await calls.node.execute("UPDATE runners SET notice_due_at = NULL")
+    await calls.node.execute("DELETE FROM memos")
     return await propose(calls.tenant)
-
-
-async def due_of(calls: Calls, runner_id: str) -> tuple[int | None, int]:
-    """When owners are to be told of a runner, and how often that was tried."""
-
-    async def body(tx: Transaction) -> Any:
-        sql = "SELECT notice_due_at, notice_attempts FROM runners WHERE id = $1"
-        return await tx.fetch_one(sql, runner_id)
-
-    due_at, attempts = await calls.services.database.read(body)
-    return due_at, attempts
 
 
 async def test_owners_are_told_where_a_runner_stands_whenever_that_changes(
@@ -535,10 +524,26 @@ async def test_owners_are_told_where_a_runner_stands_whenever_that_changes(
     assert told == ["waits for approval", "approved", "waits for approval"]
     # `disabled` is an owner as well, and can do nothing about it.
     assert set(mailbox.recipients) == {f"{mailing.named('owner')[0]}@example.com"}
-    text = mailbox.messages[0].get_content()
-    assert f"{mailing.named('owner')[0]} proposed it" in text
-    assert f"{PUBLIC_URL}/app/{tenant.organization}/runners" in text
+    texts = [message.get_content() for message in mailbox.messages]
+    assert f"{mailing.named('owner')[0]} proposed it. Nothing is handed to it before" in texts[0]
+    assert "Whoever runs this service approved it. Its jobs are handed" in texts[1]
+    assert "Whoever runs this service took its approval back. Nothing is" in texts[2]
     assert len({message["Message-ID"] for message in mailbox.messages}) == 3
+
+
+async def test_owners_are_told_of_a_runner_that_handed_out_values_and_was_deleted_at_once(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    """Or whoever has the token of an owner who may approve would need five seconds, unseen."""
+    tenant = mailing.tenant
+    runner_id = await propose_one(mailing)
+    await approve(tenant, runner_id)
+    job = Job.new(tenant)
+    await job.deliver(await job.exchange())
+    assert (await tenant.call("owner", "DELETE", f"/runners/{runner_id}")).status_code == 204
+    told = await letters(mailing, mailbox)
+    assert f": deleted. {mailing.named('owner')[0]} deleted it." in told["owner"]
+    assert "takes the place of others" in told["owner"]
 
 
 async def test_who_is_only_invited_to_be_an_owner_is_told_of_no_runner(
@@ -552,110 +557,32 @@ async def test_who_is_only_invited_to_be_an_owner_is_told_of_no_runner(
     assert mailbox.recipients == [f"{mailing.named('owner')[0]}@example.com"]
 
 
-async def test_owners_are_told_later_where_the_server_is_away_and_given_up_in_the_end(
-    mailing: Calls, mailbox: Mailbox, outcomes: list[str]
+async def test_whoever_is_away_is_told_later_and_nobody_is_told_twice(
+    mailing: Calls, mailbox: Mailbox
 ) -> None:
-    runner_id = await propose_one(mailing)
-    mailbox.says["RCPT"] = "451 come back later"
-    for attempt in range(1, 11):
+    await mailing.change("add", "writer", team="owners")
+    await propose_one(mailing)
+    owner, writer = (f"{one}@example.com" for one in mailing.named("owner", "writer"))
+    mailbox.says[f"RCPT {owner}"] = "451 come back later"
+    for _ in range(2):
         await until(mailing.services.outbox.send_next)
-        assert not await mailing.services.outbox.send_next()  # before its time
-        due_at, tried = await due_of(mailing, runner_id)
-        assert due_at is not None
-        assert tried == attempt
-        now = mailing.services.database.now()
-        await mailing.node.execute(
-            "UPDATE runners SET notice_due_at = $1 WHERE id = $2", now, runner_id
-        )
+    assert mailbox.recipients == [writer]
     mailbox.says.clear()
+    await mailing.node.execute("UPDATE memos SET due_at = 1")
     await until(mailing.services.outbox.send_next)
-    assert mailbox.messages == []
-    assert await due_of(mailing, runner_id) == (None, 0)
-    assert set(outcomes) == {"put off", "given up"}
-    assert outcomes[-1] == "given up"
-
-
-async def test_an_owner_whom_no_mail_reaches_is_given_up_at_once(
-    mailing: Calls, mailbox: Mailbox
-) -> None:
-    runner_id = await propose_one(mailing)
-    mailbox.says["RCPT"] = "550 nobody of that name"
-    await until(mailing.services.outbox.send_next)
-    assert await due_of(mailing, runner_id) == (None, 0)
-
-
-async def propose_to_two(mailing: Calls) -> str:
-    """Makes the writer an owner as well; the id of a runner of which both are told."""
-    document = linkage_document(mailing.tenant.users["writer"])
-    path = mailing.tenant.linkage_path("owners")
-    assert (await mailing.tenant.call("owner", "POST", path, document)).status_code == 204
-    await mailing.node.execute("DELETE FROM memos")
-    return await propose_one(mailing)
-
-
-@pytest.mark.parametrize(("away", "gone"), [("owner", "writer"), ("writer", "owner")])
-async def test_whoever_is_away_is_told_later_beside_another_owner_whom_no_mail_reaches(
-    mailing: Calls, mailbox: Mailbox, away: str, gone: str
-) -> None:
-    runner_id = await propose_to_two(mailing)
-    for who, says in ((away, "451 come back later"), (gone, "550 nobody of that name")):
-        mailbox.says[f"RCPT {mailing.named(who)[0]}@example.com"] = says
-    await until(mailing.services.outbox.send_next)
-    due_at, tried = await due_of(mailing, runner_id)
-    assert (due_at is not None, tried) == (True, 1)
-
-
-async def test_an_owner_who_is_told_again_beside_another_gets_the_same_message(
-    mailing: Calls, mailbox: Mailbox
-) -> None:
-    tenant = mailing.tenant
-    runner_id = await propose_to_two(mailing)
-    await approve(tenant, runner_id)
-    mailbox.says[f"RCPT {mailing.named('writer')[0]}@example.com"] = "451 come back later"
-    await until(mailing.services.outbox.send_next)
-    job = Job.new(tenant)
-    await job.deliver(await job.exchange())  # of which the receipt is no news to them
-    again = "UPDATE runners SET notice_due_at = $1 WHERE id = $2"
-    await mailing.node.execute(again, mailing.services.database.now(), runner_id)
-    await until(mailing.services.outbox.send_next)
-    first, second = mailbox.messages
-    assert (second["To"], second["Message-ID"]) == (first["To"], first["Message-ID"])
-
-
-async def test_what_has_waited_for_longer_than_a_day_is_no_news(
-    mailing: Calls, mailbox: Mailbox
-) -> None:
-    runner_id = await propose_one(mailing)
-    await mailing.node.execute("UPDATE runners SET notice_due_at = 1 WHERE id = $1", runner_id)
-    await until(mailing.services.outbox.send_next)
-    assert mailbox.messages == []
-    assert await due_of(mailing, runner_id) == (None, 0)
-
-
-async def test_an_approval_that_somebody_has_altered_is_none_to_owners(
-    mailing: Calls, mailbox: Mailbox
-) -> None:
-    runner_id = await propose_one(mailing)
-    await approve(mailing.tenant, runner_id)
-    await mailing.node.execute(
-        "UPDATE runners SET approval_mac = $2 WHERE id = $1", runner_id, bytes(32)
-    )
-    await until(mailing.services.outbox.send_next)
-    (message,) = mailbox.messages
-    assert message["Subject"].endswith("waits for approval")
+    assert mailbox.recipients == [writer, owner]
+    assert not await mailing.services.outbox.send_next()
 
 
 async def test_an_owner_without_an_address_is_told_nothing(
     mailing: Calls, mailbox: Mailbox
 ) -> None:
-    runner_id = await propose_one(mailing)
     owner = mailing.tenant.users["owner"]
     await mailing.node.execute(
         "UPDATE users SET email = NULL, email_folded = NULL WHERE id = $1", owner
     )
-    await until(mailing.services.outbox.send_next)
-    assert mailbox.messages == []
-    assert await due_of(mailing, runner_id) == (None, 0)
+    await propose_one(mailing)
+    assert not await mailing.services.outbox.send_next()
 
 
 async def test_news_during_a_message_is_told_next(mailing: Calls, mailbox: Mailbox) -> None:
@@ -816,7 +743,7 @@ async def test_what_somebody_keeps_changing_keeps_back_no_message_of_others(
     mailing: Calls, mailbox: Mailbox
 ) -> None:
     await put_memo(mailing)
-    await propose_one(mailing)
+    await propose(mailing.tenant)
     for _ in range(2):
         await until(mailing.services.outbox.send_next)
     first, _ = (message["Subject"] for message in mailbox.messages)
@@ -905,8 +832,8 @@ async def subjects_beside(
     return [message["Subject"] for message in mailbox.messages]
 
 
-WAITING = {"invitations": "due_at", "runners": "notice_due_at", "memos": "due_at"}
-"""Where messages wait, and the column that says until when."""
+WAITING = ("invitations", "memos")
+"""Where messages wait."""
 
 
 NUMBERS = ("9223372036854775807", "-9223372036854775808", "0")
@@ -922,16 +849,6 @@ ALTERED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "key_version": (*NUMBERS, "NULL"),
         "due_at": NUMBERS,
         "attempts": NUMBERS,
-    },
-    "runners": {
-        "id": TEXTS,
-        "organization_id": TEXTS,
-        "version": NUMBERS,
-        "body": TEXTS,
-        "proposed_by": (*TEXTS, "NULL"),
-        "created_at": NUMBERS,
-        "notice_due_at": NUMBERS,
-        "notice_attempts": NUMBERS,
     },
     "memos": {
         "id": TEXTS,
@@ -957,11 +874,10 @@ async def test_a_message_whose_row_was_altered_by_hand_keeps_back_no_other(
     is_sqlite = modules_own.config.url.startswith("sqlite")
     async with node(own, mailbox.server(insecure=True)) as mailing:
         for value in (*ALTERED[table][column], *(ANYTHING if is_sqlite else ())):
-            for there in ("memos", "invitations", "runners"):
+            for there in WAITING:
                 await mailing.node.alter(f"DELETE FROM {there}")
             await wait_in(mailing, table)
-            due = WAITING[table]
-            await mailing.node.alter(f"UPDATE {table} SET {due} = {due} - 1000000 WHERE {due} > 0")
+            await mailing.node.alter(f"UPDATE {table} SET due_at = due_at - 1000000")
             await mailing.node.alter(f"UPDATE {table} SET {column} = {value}")
             others = {await wait_in(mailing, table), await wait_in(mailing, "memos")}
             mailbox.messages.clear()
@@ -973,14 +889,9 @@ async def test_a_message_whose_row_was_altered_by_hand_keeps_back_no_other(
 
 async def wait_in(calls: Calls, table: str) -> str:
     """Has one more wait to be sent; returns its subject."""
-    match table:
-        case "invitations":
-            await invite(calls)
-            return f"Invitation to {calls.tenant.organization}"
-        case "runners":
-            name = uuid4().hex
-            await propose(calls.tenant, name=name)
-            return f"Runner {name} of {calls.tenant.organization}: waits for approval"
+    if table == "invitations":
+        await invite(calls)
+        return f"Invitation to {calls.tenant.organization}"
     return (await put_memo(calls)).subject
 
 
@@ -990,7 +901,6 @@ async def wait_in(calls: Calls, table: str) -> str:
         ("memos", "address = ''", "a memo was not sent", "given up"),
         ("invitations", "membership_id = 'gone'", "no invitation has the message", "put off"),
         ("invitations", "sealed_secret = link_hash", "does not open", None),
-        ("runners", "organization_id = 'gone'", "no organization has the runner", "given up"),
     ],
     ids=str,
 )
@@ -1028,8 +938,7 @@ class Overtaken:
 
     async def write(self, body: Body[T]) -> T:
         self.writes += 1
-        column = WAITING[self._table]
-        claim = f"UPDATE {self._table} SET {column} = $1 WHERE {column} = 10"
+        claim = f"UPDATE {self._table} SET due_at = $1 WHERE due_at = 10"
         await self._calls.node.execute(claim, self._until)
         return await self._database.write(body)
 
@@ -1043,16 +952,8 @@ class Overtaken:
 async def test_only_what_is_due_is_claimed_and_what_another_node_has_claimed_is_its(
     mailing: Calls, mailbox: Mailbox, table: str, now: int, writes: int
 ) -> None:
-    await mailing.node.execute("UPDATE runners SET notice_due_at = NULL")
-    match table:
-        case "invitations":
-            await invite(mailing)
-        case "runners":
-            await propose_one(mailing)
-        case _:
-            await put_memo(mailing)
-    column = WAITING[table]
-    await mailing.node.execute(f"UPDATE {table} SET {column} = 10 WHERE {column} > 0")
+    await wait_in(mailing, table)
+    await mailing.node.execute(f"UPDATE {table} SET due_at = 10 WHERE due_at > 0")
     sender, store = mailing.services.outbox, Overtaken(mailing, table)
     sender._clock = lambda: now
     sender._database = cast(Database, store)
@@ -1065,12 +966,12 @@ async def test_only_what_is_due_is_claimed_and_what_another_node_has_claimed_is_
 async def test_news_is_told_although_another_node_has_claimed_what_was_old_before_it(
     mailing: Calls, mailbox: Mailbox
 ) -> None:
-    await propose_one(mailing)
-    await mailing.node.execute("UPDATE runners SET notice_due_at = 10 WHERE notice_due_at > 0")
-    news = await propose(mailing.tenant, name="news")
+    old = await put_memo(mailing)
+    await mailing.node.execute("UPDATE memos SET due_at = 10 WHERE id = $1", old.id)
+    await propose(mailing.tenant, name="news")
     sender = mailing.services.outbox
-    sender._database = cast(Database, Overtaken(mailing, "runners", until=LATEST))
+    sender._database = cast(Database, Overtaken(mailing, "memos", until=LATEST))
     assert await sender.send_next()
     (message,) = mailbox.messages
     assert message["Subject"].endswith("waits for approval")
-    assert await due_of(mailing, news) == (None, 0)
+    assert [row[0] for row in await memos_left(mailing)] == [old.id]

@@ -31,6 +31,7 @@ from teamvars.storage import (
     data_keys,
     effective,
     memberships,
+    queues,
     runners,
     sign_ins,
     streams,
@@ -525,8 +526,8 @@ async def test_neither_jobs_nor_those_who_look_at_receipts_make_a_store_go_throu
     services = tenant.deployment.services
     await services.deliveries.forget_expired()
     # As the node that sends mail asks every few seconds.
-    assert await services.database.read(runners.NOTICES.next_due) is not None
-    await services.database.write(lambda tx: runners.NOTICES.claim(tx, 2**62, 2**62))
+    assert await services.database.read(queues.MEMOS.next_due) is not None
+    await services.database.write(lambda tx: queues.MEMOS.claim(tx, 2**62, 2**62))
     for table in ("runner_tokens", "used_assertions", "runner_deliveries"):
         assert [sql for sql in seen if table in sql], table
     # What inserts many rows is sent without any, and looks for none.

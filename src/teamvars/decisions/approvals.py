@@ -7,8 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Update, together
-from teamvars.decisions.needs import MembersOf, WorkspacesOf, meant, owners_team
+from teamvars.decisions import Decision, Found, Update, owners, together
+from teamvars.decisions.needs import (
+    MembersOf,
+    OrganizationWithId,
+    WorkspacesOf,
+    meant,
+    owners_team,
+)
 from teamvars.decisions.runners import (
     AllRunners,
     Recorded,
@@ -23,7 +29,6 @@ from teamvars.decisions.runners import (
     reached,
     require_proposed,
     seen,
-    told,
 )
 from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry
 from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
@@ -33,6 +38,7 @@ from teamvars.domain.runners import (
     ApprovalDraft,
     ApprovalMode,
     Runner,
+    RunnerStatus,
     conflicts,
     spec_faults,
 )
@@ -100,8 +106,9 @@ def approve(found: Found, runner_id: str, digest: str, by: str, trust: Trust) ->
     what the operator no longer accepts, what is not as proposed.
     """
     runner = meant(found, RunnerWithId(runner_id), "runner")
+    place = found.of(OrganizationWithId(runner.organization_id)).name
     found.require_locked([runner.organization_id])
-    return _approved(found, runner, digest, (ApprovalMode.OPERATOR, by, {}), trust)
+    return _approved(found, (runner, place), digest, (ApprovalMode.OPERATOR, by, {}), trust)
 
 
 def approve_as_owner(
@@ -119,40 +126,47 @@ def approve_as_owner(
     by, more = found.caller.user_id or "", {}
     if trust.mode is ApprovalMode.OWNERS:
         more = {"proposed-by": require_proposed(found, runner).actor_id}
-    approved = _approved(found, runner, draft.digest or "", (trust.mode, by, more), trust)
+    approved = _approved(found, (runner, name), draft.digest or "", (trust.mode, by, more), trust)
     return together(seen(found, approved.answer, name, trust), approved)
 
 
 def revoke(found: Found, runner_id: str) -> Decision[Runner]:
     """Takes back the approval: nothing is handed out any more, until it is approved anew."""
     runner = meant(found, RunnerWithId(runner_id), "runner")
+    return _revoked(found, runner, found.of(OrganizationWithId(runner.organization_id)).name)
+
+
+def _revoked(found: Found, runner: Runner, place: str) -> Decision[Runner]:
     found.require_locked([runner.organization_id])
     if runner.approval is None:
         return Decision(runner)
-    after = told(found, replace(runner, approval=None))
+    after = replace(runner, approval=None)
+    stands = after.status(found.now)
+    told = owners.of_runner(found, after, place, "took its approval back", stands)
     details = {"name": runner.spec.name, "version": runner.approval.version}
     note = found.note(runner.organization_id, "runner.revoke", runner.id, details)
-    return Decision(after, (Update(runner, after),), (note,))
+    return Decision(after, (Update(runner, after), told), (note,))
 
 
 def revoke_as_owner(found: Found, runner_id: str, trust: Trust) -> Decision[RunnerView]:
     """The same as an owner, whoever approves: they might delete the runner. Refuses: not found."""
-    _, name = owned(found, runner_id)
-    revoked = revoke(found, runner_id)
+    runner, name = owned(found, runner_id)
+    revoked = _revoked(found, runner, name)
     return together(seen(found, revoked.answer, name, trust), revoked)
 
 
 def _approved(
     found: Found,
-    runner: Runner,
+    of: tuple[Runner, str],
     digest: str,
     by: tuple[ApprovalMode, str, Mapping[str, object]],
     trust: Trust,
 ) -> Decision[Runner]:
-    """The version is approved under the rule of a mode by somebody; nothing changes where what was
-    approved is all the same, by a rule that is as strict.
+    """The version of a runner, in an organization of that name, is approved under the rule of a
+    mode by somebody; nothing changes where what was approved is all the same, by a rule that is as
+    strict.
     """
-    mode, who, more = by
+    (runner, place), (mode, who, more) = of, by
     reach = reached(found, runner)
     now = trust.digest(runner, reach)
     if digest.lower() != now:
@@ -170,7 +184,8 @@ def _approved(
     )
     if trust.holds(runner) and _is_as_good(runner.approval, made):
         return Decision(runner)
-    after = told(found, replace(runner, approval=trust.sealed(runner, made)))
+    after = replace(runner, approval=trust.sealed(runner, made))
+    told = owners.of_runner(found, after, place, "approved it", RunnerStatus.APPROVED)
     details = {
         "name": runner.spec.name,
         "version": runner.version,
@@ -179,7 +194,7 @@ def _approved(
         **more,
     }
     note = found.note(runner.organization_id, "runner.approve", runner.id, details)
-    return Decision(after, (Update(runner, after),), (note,))
+    return Decision(after, (Update(runner, after), told), (note,))
 
 
 def _is_as_good(former: Approval | None, made: Approval) -> bool:

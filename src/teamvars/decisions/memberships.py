@@ -226,6 +226,6 @@ def _ended(found: Found, left: LeftBehind) -> Decision[LeftBehind]:
     return together(
         left,
         *(tokens.revoked(found, one) for one in left.tokens),
-        *(runners.deleted(found, one) for one in left.runners),
+        *(runners.deleted(found, one, left.organization) for one in left.runners),
         ended(found, left.invitations),
     )

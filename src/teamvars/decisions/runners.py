@@ -18,6 +18,7 @@ from teamvars.decisions import (
     closes,
     opens,
     others,
+    owners,
     together,
 )
 from teamvars.decisions.needs import (
@@ -193,17 +194,20 @@ def create(
     draft = replace(draft, faults=(*draft.faults, *foreign(draft, owner.name), *full))
     _refuse(found, owner.id, draft, spec, trust)
     made = Runner(id_, owner.id, 1, spec, found.now, found.caller.user_id)
-    return together(seen(found, made, owner.name, trust), created(found, made))
+    return together(seen(found, made, owner.name, trust), created(found, made, owner.name))
 
 
-def created(found: Found, made: Runner) -> Decision[None]:
-    """A runner is proposed, with a stream of its own."""
+def created(found: Found, made: Runner, place: str) -> Decision[None]:
+    """A runner is proposed, with a stream of its own, in an organization that is called `place`."""
     id_, owner_id = made.id, made.organization_id
     note = found.note(owner_id, "runner.create", id_, {**_told(made), **opens(id_)})
-    return Decision(None, (Insert(told(found, made)),), (note,), {id_: owner_id}, taken=_TAKEN)
+    told = owners.of_runner(found, made, place, "proposed it", RunnerStatus.PROPOSED)
+    return Decision(None, (Insert(made), told), (note,), {id_: owner_id}, taken=_TAKEN)
 
 
-def changed(found: Found, before: Runner, after: Runner, trust: Trust) -> Decision[None]:
+def changed(
+    found: Found, before: Runner, after: Runner, place: str, trust: Trust
+) -> Decision[None]:
     """A version is proposed. What was agreed on by then is recorded, since an approval may be taken
     back. Refuses: other_digest, where the former version is not as proposed. Who changes one thing
     of it would propose the rest as well.
@@ -213,7 +217,9 @@ def changed(found: Found, before: Runner, after: Runner, trust: Trust) -> Decisi
     details = others(_told(before), _told(after))
     details["agreed"] = agreed(before, trust)
     note = found.note(after.organization_id, "runner.update", after.id, details)
-    return Decision(None, (Update(before, told(found, after)),), (note,), taken=_TAKEN)
+    stands = held(after, trust).status(found.now)
+    told = owners.of_runner(found, after, place, "proposed it", stands)
+    return Decision(None, (Update(before, after), told), (note,), taken=_TAKEN)
 
 
 def agreed(runner: Runner, trust: Trust) -> int:
@@ -262,16 +268,12 @@ def proposes(entry: AuditEntry, runner: Runner) -> bool:
     return _told(runner).items() <= (entry.read_details() or {}).items()
 
 
-def told(found: Found, runner: Runner) -> Runner:
-    """The runner, of which owners are to be told."""
-    return replace(runner, notice_due_at=found.now)
-
-
-def deleted(found: Found, runner: Runner) -> Decision[None]:
+def deleted(found: Found, runner: Runner, place: str) -> Decision[None]:
     """A runner goes with its tokens: nothing is handed to it any more."""
     details = {"name": runner.spec.name, **closes(runner.id)}
     note = found.note(runner.organization_id, "runner.delete", runner.id, details)
-    return Decision(None, (Delete(Runner, (runner.id,)),), (note,))
+    told = owners.of_runner(found, runner, place, "deleted it", None)
+    return Decision(None, (Delete(Runner, (runner.id,)), told), (note,))
 
 
 def update(found: Found, runner_id: str, draft: RunnerDraft, trust: Trust) -> Decision[RunnerView]:
@@ -311,13 +313,12 @@ def _renewed(
         return Decision(seen(found, before, name, trust))
     by = found.caller.user_id
     after = replace(before, version=before.version + 1, spec=spec, proposed_by=by)
-    return together(seen(found, after, name, trust), changed(found, before, after, trust))
+    return together(seen(found, after, name, trust), changed(found, before, after, name, trust))
 
 
 def delete(found: Found, runner_id: str) -> Decision[None]:
     """Removes a runner with its tokens: nothing is handed to it any more. Refuses: forbidden."""
-    runner, _ = owned(found, runner_id)
-    return deleted(found, runner)
+    return deleted(found, *owned(found, runner_id))
 
 
 def read(found: Found, runner_id: str, trust: Trust) -> Sight:
@@ -406,11 +407,15 @@ def _seen(
     found: Found, runner: Runner, organization_name: str, trust: Trust, reach: frozenset[str]
 ) -> RunnerView:
     digest = trust.digest(runner, reach)
-    # An approval that was written by nobody who could is none.
-    known = runner if trust.holds(runner) else replace(runner, approval=None)
+    known = held(runner, trust)
     status = known.status(found.now)
     may_approve = _waits(known, status, reach) and _may_approve(found, known, trust)
     return RunnerView(known, organization_name, digest, status, reach, may_approve)
+
+
+def held(runner: Runner, trust: Trust) -> Runner:
+    """The runner: an approval that was written by nobody who could is none."""
+    return runner if trust.holds(runner) else replace(runner, approval=None)
 
 
 def _waits(runner: Runner, status: RunnerStatus, reach: frozenset[str]) -> bool:

@@ -151,10 +151,7 @@ class RunnerStatus(StrEnum):
 
 
 class Runner(msgspec.Struct, frozen=True):
-    """A runner of an organization: its present version, and what of it is approved.
-
-    `notice_due_at` is set by whatever owners are to be told of, in µs UTC, and not read again.
-    """
+    """A runner of an organization: its present version, and what of it is approved."""
 
     id: str
     organization_id: str
@@ -163,7 +160,6 @@ class Runner(msgspec.Struct, frozen=True):
     created_at: int
     proposed_by: str | None = None
     approval: Approval | None = None
-    notice_due_at: int | None = None
 
     def status(self, now: int) -> RunnerStatus:
         """Where it stands at that time, in µs UTC."""

@@ -11,7 +11,7 @@ from teamvars.domain.keys import active_of
 from teamvars.domain.times import LATEST
 from teamvars.metrics import Gauge
 from teamvars.services.house import House, UseCases
-from teamvars.storage import data_keys, invitations, keys, queues, runners, tokens
+from teamvars.storage import data_keys, invitations, keys, queues, tokens
 from teamvars.storage.database import Body, T, Transaction
 
 WAITING = Gauge("teamvars_messages_waiting", "Messages that wait to be sent.")
@@ -36,7 +36,7 @@ SEALS = Gauge(
     "so: each value that was sealed has left one.",
 )
 
-QUEUES = (invitations.QUEUE, runners.NOTICES, queues.MEMOS)
+QUEUES = (invitations.QUEUE, queues.MEMOS)
 """Those of messages."""
 
 _PAUSE = 200

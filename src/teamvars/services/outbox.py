@@ -1,38 +1,30 @@
-"""The messages that wait to be sent, of invitations, to owners and memos: each goes out at least
-once.
+"""The messages that wait to be sent, of invitations and memos: each goes out at least once.
 
 A message is claimed, sent outside of any transaction, and then settled. Whoever stops in between
 leaves it claimed until `CLAIMED_FOR` is over, and then it is sent again.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from operator import itemgetter
-from typing import TypeVar
 
 import structlog
-from msgspec.structs import replace
 
 from teamvars.changes.trails import OwnTrail
 from teamvars.decisions import invitations as decisions
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
-from teamvars.domain.errors import Kind, Refusal, passing_over, tells_of_outage
+from teamvars.domain.errors import Kind, passing_over, tells_of_outage
 from teamvars.domain.ids import new_id
 from teamvars.domain.invitations import Delivery, Letter, retry_after
-from teamvars.domain.notices import GIVEN_UP_AFTER, STALE_AFTER, Notice, acted
-from teamvars.domain.runners import Runner
+from teamvars.domain.notices import GIVEN_UP_AFTER, STALE_AFTER, Memo
 from teamvars.mail import SEND_SECONDS, Mailer, NotSent
 from teamvars.metrics import Counter
 from teamvars.security.sealing import SealBroken
 from teamvars.services.house import House, UseCases
-from teamvars.storage import invitations, organizations, queues, runners, streams, users
+from teamvars.storage import invitations, organizations, queues, streams
 from teamvars.storage.database import Transaction
 from teamvars.storage.queues import Claimed, Queue
-
-T = TypeVar("T")
 
 CLAIMED_FOR = int(4 * SEND_SECONDS * 1_000_000)
 """How long a message is one node's, in µs; longer than sending may take."""
@@ -82,11 +74,7 @@ class Outbox(UseCases):
         """Tries the message that has been due for longest; False: there is none."""
         if self._mailer is None:
             return False
-        ways = (
-            (invitations.QUEUE, self._send_letter),
-            (runners.NOTICES, self._tell_owners),
-            (queues.MEMOS, self._send_memo),
-        )
+        ways = ((invitations.QUEUE, self._send_letter), (queues.MEMOS, self._send_memo))
         due = [(at, send) for queue, send in ways if (at := await self._due_at(queue)) is not None]
         for _, send in sorted(due, key=itemgetter(0)):
             if await send(self._mailer):
@@ -117,54 +105,8 @@ class Outbox(UseCases):
             await self._settle(waiting, Delivery.SENT)
         return True
 
-    async def _tell_owners(self, mailer: Mailer) -> bool:
-        """Tells all active owners what has become of a runner. Who cannot be told now is told
-        later, and the others then again.
-        """
-        found = await self._claimed(runners.NOTICES, runners.of_notice)
-        if found is None:
-            return False
-        (claimed, runner), now, is_over = found, self._clock(), True
-        if claimed.attempts <= GIVEN_UP_AFTER and now - claimed.due_at < STALE_AFTER:
-            try:
-                notices = await self._database.read(partial(self._notices, runner=runner, at=now))
-            except Refusal:  # somebody has altered its row
-                MESSAGES.add("given up")
-                log.error("nobody is told: no organization has the runner", runner=runner.id)
-            else:
-                is_over = await self._tell(mailer, notices, runner.id, claimed.attempts)
-        else:
-            MESSAGES.add("given up")
-        if is_over:
-            await self._database.write(lambda tx: runners.settle_notice(tx, claimed))
-        else:
-            await self._put_off(runners.NOTICES, claimed)
-        return True
-
-    async def _tell(
-        self, mailer: Mailer, notices: Sequence[Notice], runner_id: str, attempts: int
-    ) -> bool:
-        """Whether everybody is told who can be."""
-        is_over = True
-        for notice in notices:
-            try:
-                await mailer.tell(notice)
-            except NotSent as not_sent:
-                _count_failure(is_over=not_sent.for_good)
-                log.warning(
-                    "an owner was not told of a runner",
-                    runner=runner_id,
-                    reason=not_sent.reason,
-                    reply=not_sent.reply or None,
-                    attempts=attempts,
-                )
-                is_over = is_over and not_sent.for_good
-            else:
-                MESSAGES.add("sent")
-        return is_over
-
     async def _send_memo(self, mailer: Mailer) -> bool:
-        found = await self._claimed(queues.MEMOS, queues.memo)
+        found = await self._database.write(self._claim_memo)
         if found is None:
             return False
         claimed, memo = found
@@ -194,44 +136,15 @@ class Outbox(UseCases):
         due_at = await self._database.read(queue.next_due)
         return None if due_at is None or due_at > self._clock() else due_at
 
-    async def _claimed(
-        self, queue: Queue, read: Callable[[Transaction, Claimed], Awaitable[T]]
-    ) -> tuple[Claimed, T] | None:
-        """A message that is this node's from now on, and what it says; None: others were first."""
+    async def _claim_memo(self, tx: Transaction) -> tuple[Claimed, Memo] | None:
+        """A memo that is this node's from now on; None: others were first."""
         now = self._clock()
-
-        async def body(tx: Transaction) -> tuple[Claimed, T] | None:
-            claimed = await queue.claim(tx, now, now + CLAIMED_FOR)
-            return None if claimed is None else (claimed, await read(tx, claimed))
-
-        return await self._database.write(body)
+        claimed = await queues.MEMOS.claim(tx, now, now + CLAIMED_FOR)
+        return None if claimed is None else (claimed, await queues.memo(tx, claimed))
 
     async def _put_off(self, queue: Queue, claimed: Claimed) -> None:
         due_at = self._clock() + retry_after(claimed.attempts)
         await self._database.write(lambda tx: queue.put_off(tx, claimed, due_at))
-
-    async def _notices(self, tx: Transaction, runner: Runner, at: int) -> list[Notice]:
-        """What each active owner is told."""
-        organization = await organizations.get(tx, runner.organization_id)
-        known = runner if self._trust.holds(runner) else replace(runner, approval=None)
-        stands = known.status(at)
-        who = await users.find(tx, acted(known, stands) or "")
-        by = None if who is None else who.username
-        stream = await streams.find(tx, organization.id)
-        sequence = 0 if stream is None else stream.sequence
-        return [
-            Notice(
-                owner.email,
-                organization.name,
-                runner.spec.name,
-                runner.version,
-                stands,
-                by,
-                sequence,
-            )
-            for owner in await users.active_owners(tx, organization.id)
-            if owner.email
-        ]
 
     async def _claim(self, tx: Transaction) -> tuple[Letter | None, invitations.Waiting | None]:
         """The message and what it says; None for one whose seal is broken.

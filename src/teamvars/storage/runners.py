@@ -25,7 +25,6 @@ from teamvars.storage.access_statements import IN_USE
 from teamvars.storage.database import Lookup, Row, Statement, Transaction, decoded, each
 from teamvars.storage.pages import Reading, where
 from teamvars.storage.projects import TARGETS_OF
-from teamvars.storage.queues import Claimed, Queue
 from teamvars.storage.streams import PLACE, also_held, has_proposed, to_stream
 
 # SQLite lets a column hold what is not of its type, and texts that are no UTF-8.
@@ -390,20 +389,6 @@ def _approval(row: Sequence[Any]) -> Approval | None:
         return msgspec.convert(said | {"reach": json.loads(said["reach"])}, Approval)
     except (ValueError, TypeError, RecursionError):
         return NO_APPROVAL
-
-
-NOTICES = Queue("runners", due_at="notice_due_at", attempts="notice_attempts")
-
-
-async def of_notice(tx: Transaction, one: Claimed) -> Runner:
-    """The runner of which owners are to be told by what is claimed."""
-    return await _RUNNERS.get(tx, f"WHERE {NOTICES.claimed}", one.until, one.id)
-
-
-async def settle_notice(tx: Transaction, one: Claimed) -> None:
-    """Owners are told of it; unless there is news meanwhile."""
-    settled = "notice_due_at = NULL, notice_attempts = 0"
-    await tx.execute(f"UPDATE runners SET {settled} WHERE {NOTICES.claimed}", one.until, one.id)
 
 
 _RUNNERS = Reading(_COLUMNS, "runners", to_runner)

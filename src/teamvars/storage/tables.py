@@ -226,8 +226,7 @@ TABLES: Mapping[type[Record], Table] = {
     Runner: Table(
         "runners",
         _columns(
-            "id organization_id spec.name spec.name_folded version created_at proposed_by "
-            "notice_due_at",
+            "id organization_id spec.name spec.name_folded version created_at proposed_by",
             body=lambda runner: runner.spec.encode(),
             **{name: partial(_approved, name) for name in _OF_APPROVAL},
         ),

@@ -36,7 +36,9 @@ class Proposals(Part):
         if prune:
             for runner in unnamed(state.runners, (entry.name for entry in entries)):
                 told = f"delete runner {state.name}/{runner.spec.name}"
-                self._changeset.add(Step.DELETE_RUNNER, [told], decisions.deleted, runner)
+                self._changeset.add(
+                    Step.DELETE_RUNNER, [told], decisions.deleted, runner, state.name
+                )
                 del state.runners[fold(runner.spec.name)]
         for entry in entries:
             self._apply(entry)
@@ -56,12 +58,14 @@ class Proposals(Part):
             changeset.refuse(f"Runner {state.name}/{entry.name}: {fault.detail}", place, fault.code)
         if before is None:
             after = Runner(new_id("run"), state.id, 1, spec, changeset.now)
-            changeset.add(Step.CREATE_RUNNER, [f"propose {told}"], decisions.created, after)
+            changeset.add(
+                Step.CREATE_RUNNER, [f"propose {told}"], decisions.created, after, state.name
+            )
         else:
             version = before.version + 1
             after = replace(before, version=version, spec=spec, proposed_by=None)
             lines = [f"propose version {version} of {told}"]
-            changed = before, after, self._trust
+            changed = before, after, state.name, self._trust
             changeset.add(Step.CHANGE_RUNNER, lines, decisions.changed, *changed)
             changeset.changed_runners.append(before)
         changeset.proposed.append(f"{state.name}/{entry.name}")

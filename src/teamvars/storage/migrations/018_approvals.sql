@@ -4,11 +4,6 @@
 -- By whose rule a version was approved: an operator's, or that of owners.
 ALTER TABLE runners ADD COLUMN approved_mode {text};
 
--- When owners are to be told by mail of what has become of a runner; NULL: they need not be.
-ALTER TABLE runners ADD COLUMN notice_due_at BIGINT;
-ALTER TABLE runners ADD COLUMN notice_attempts BIGINT NOT NULL DEFAULT 0;
-CREATE INDEX runners_notice_due_at ON runners (notice_due_at);
-
 -- Since when somebody has been an active owner, and who proposed a version: few entries of the trail.
 -- The condition is a query's to repeat. For more than two values of an IN, SQLite would build a table
 -- whenever it adds an entry.
