@@ -37,6 +37,7 @@ from teamvars.decisions.runners import (
 from teamvars.domain.access import Level
 from teamvars.domain.audit import Actor, AuditEntry
 from teamvars.domain.errors import invalid
+from teamvars.domain.ids import new_id
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import (
@@ -249,6 +250,16 @@ def test_what_changes_nothing_writes_nothing() -> None:
 def test_who_is_no_owner_changes_no_runner_and_does_not_learn_of_it(decide: Any) -> None:
     asked = [RunnerDraft(max_ttl=70), TRUST] if decide is update else []
     assert refused(decide, found(*knowing(owner=False)), "run-1", *asked) == ["not_found"]
+
+
+def test_whoever_makes_and_deletes_runners_all_day_does_not_fill_the_queue_of_letters() -> None:
+    def told(runner_id: str) -> str:
+        known = {RunnerWithId(runner_id): replace(FEDERATED, id=runner_id)}
+        decided = delete(found(*knowing(), known), runner_id)
+        return next(write.id for write in decided.writes if isinstance(write, TellOwners))
+
+    waiting = {told(new_id("run")) for _ in range(1000)}
+    assert 20 < len(waiting) <= 62
 
 
 def test_a_deleted_runner_closes_its_stream() -> None:

@@ -72,7 +72,10 @@ def of_runner(
 ) -> TellOwners:
     """Who owns an organization, which is called `place`, is told who `did` what to a runner, and
     where that stands now; None: it is gone.
+
+    No more letters wait than there are letters and digits, however many runners come and go.
     """
+    id_ = f"runners {runner.id[-1:]} of {runner.organization_id}"
     name, version, by = runner.spec.name, runner.version, _doer(found)
     text = (
         f"The runner {name} of {place}, version {version}: {_STANDS[stands]}. {by} {did}. "
@@ -80,7 +83,7 @@ def of_runner(
         f"{UNWANTED.format('delete the runner' if stands else 'rotate what it was handed')}"
     )
     subject = f"Runner {name} of {place}: {_STANDS[stands]}"
-    return TellOwners(runner.id, runner.organization_id, subject, text)
+    return TellOwners(id_, runner.organization_id, subject, text)
 
 
 def _doer(found: Found) -> str:
