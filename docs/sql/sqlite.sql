@@ -865,7 +865,9 @@ SELECT CAST(token.hash AS BLOB), CAST(token.runner_id AS BLOB),
                 IN (workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT))
         ) AS reaching
         JOIN streams AS its ON its.id = reaching.id
-    ) AS reaching, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BLOB) AS link,
+    ) AS reaching, CAST(last.at AS BIGINT) AS last_at,
+    CAST(last.versions AS BLOB) AS last_versions, CAST(last.run_link AS BLOB) AS last_run_link,
+    CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BLOB) AS link,
     CAST(streams.head AS BLOB) AS head, CAST(streams.variables AS BIGINT) AS variables,
     CAST(streams.value_bytes AS BIGINT) AS value_bytes
 FROM runner_tokens AS token
@@ -875,6 +877,8 @@ JOIN workspaces ON workspaces.id = token.workspace_id
 JOIN organizations ON organizations.id = workspaces.organization_id
 JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
+LEFT JOIN runner_deliveries AS last
+    ON last.runner_id = token.runner_id AND last.workspace_id = token.workspace_id
 WHERE token.hash = ?1 AND token.expires_at > ?2 AND token.workspace_id || '' = ?3;
 
 

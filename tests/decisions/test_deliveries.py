@@ -14,7 +14,6 @@ from teamvars.decisions.deliveries import (
     Handed,
     Issue,
     Issued,
-    LastTo,
     NoTarget,
     NoteDelivery,
     Proof,
@@ -39,6 +38,7 @@ from teamvars.domain.audit import Stream
 from teamvars.domain.deliveries import (
     ENDED,
     DeliveryDraft,
+    Earlier,
     HandedVariable,
     JobToken,
     LastDelivery,
@@ -176,7 +176,6 @@ def asking(handed: Handed | Refusal) -> Found:
         ValuesForJob("ws-1"): HAS,
         ToDelivery("ws-1", HAS.places): handed,
         ToDelivery("ws-1", FORMER.places): handed,
-        LastTo("run-1", "ws-1"): None,
     }
     return found(answers, locked=("run-1",))
 
@@ -185,7 +184,7 @@ def handed(runner: Runner = FEDERATED, **token: Any) -> Handed:
     """A token and its runner."""
     key = WrappedKey("org-1", 1, "mk-1", b"wrapped")
     stream = Stream(runner.id, runner.organization_id, 1, b"", b"", Usage(0, 0))
-    return Handed(replace(TOKEN, **token), runner, NETWORK, key, 1, stream)
+    return Handed(replace(TOKEN, **token), runner, NETWORK, key, 1, None, stream)
 
 
 NONE = Refusal(NO_VALID_TOKEN)
@@ -519,18 +518,24 @@ def test_a_part_that_is_handed_out_does_not_forget_the_rest() -> None:
     versions = {"var-region": "v-0", "var-password": "v-0", "var-gone": "v-1"}
     before = LastDelivery("run-1", "ws-1", "org-1", 1, versions, None)
     for last, kept in ((before, {"var-region"}), (None, set())):
-        known = asking(handed())
-        known.answers[LastTo("run-1", "ws-1")] = last
+        known = asking(replace(handed(), last=last))
+        known.answers[SensitiveAmong(frozenset({"var-gone"}))] = ()
         decided = deliver(known, "ws-1", HAS, DeliveryDraft(PUBLIC, ("pass*",)), TRUST)
         (write,) = decided.writes
         assert isinstance(write, NoteDelivery)
         assert write.delivery.earlier.keys() == kept
         assert not write.says_all
-    known = asking(handed())
-    del known.answers[LastTo("run-1", "ws-1")]  # it matters to no job that gets all
+
+
+def test_what_was_handed_out_and_is_elsewhere_now_is_to_be_rotated_until_it_is() -> None:
+    """A secret of a set that is attached no more is with the job all the same."""
+    before = LastDelivery("run-1", "ws-1", "org-1", 1, {"var-a": "v-1", "var-b": "v-1"}, None)
+    known = asking(replace(handed(), last=before))
+    there = [HandedVariable(f"var-{n}", n, Category.ENV, f"v-{v}") for n, v in (("a", 1), ("b", 2))]
+    known.answers[SensitiveAmong(frozenset(before.versions))] = there
     whole = deliver(known, "ws-1", HAS, DRAFT, TRUST).writes[0]
     assert isinstance(whole, NoteDelivery)
-    assert whole.delivery.earlier == {}
+    assert whole.delivery.earlier == {"var-a": Earlier("v-1", 1, None)}
 
 
 SINCE: dict[str, tuple[Runner | None, Since]] = {

@@ -49,11 +49,15 @@ class Batches:
 
         return run_later
 
-    async def until(self, queued: int) -> None:
-        """Until so many changes wait; then all go on."""
+    async def have(self, queued: int) -> None:
+        """Until so many changes wait."""
         async with asyncio.timeout(HANGS):
             while sum(map(len, self._queue._waiters.values())) < queued:  # noqa: ASYNC110
                 await asyncio.sleep(0.001)
+
+    async def until(self, queued: int) -> None:
+        """The same; then all go on."""
+        await self.have(queued)
         self._gate.set()
 
 
@@ -130,11 +134,10 @@ async def test_a_part_that_shares_a_transaction_with_the_whole_does_not_forget_t
 ) -> None:
     runner_id, job = await ready(tenant)
     whole, part = await job.exchange(), await job.exchange()
-    async with together(tenant, monkeypatch, 2):
-        working = [
-            asyncio.create_task(job.deliver(whole)),
-            asyncio.create_task(job.deliver(part, "pass*")),
-        ]
+    async with together(tenant, monkeypatch, 2) as batches:
+        working = [asyncio.create_task(job.deliver(whole))]
+        await batches.have(1)
+        working.append(asyncio.create_task(job.deliver(part, "pass*")))
     await asyncio.gather(*working)
     deliveries = tenant.deployment.services.deliveries
     who = caller(tenant, "owner")

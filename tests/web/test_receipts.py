@@ -12,7 +12,8 @@ from teamvars.domain.access import Caller
 from teamvars.protocol import encoded
 from tests.support.deployment import operator
 from tests.support.exchanging import CANARY, Job, job_in, runner_in
-from tests.support.tenant import Tenant
+from tests.support.tenant import Tenant, linkage_document
+from tests.web.test_variable_sets import make_set, put
 
 
 @pytest.fixture
@@ -126,6 +127,25 @@ async def test_what_a_runner_had_that_is_one_no_more_is_to_be_rotated_until_it_i
     data = {"id": ids["password"], "type": "vars", "attributes": {"value": "another"}}
     assert (await tenant.call("owner", "PATCH", path, {"data": data})).status_code == 200
     assert (await receipts(job))[0]["attributes"]["to-rotate"] == []
+
+
+async def test_a_secret_of_a_set_that_is_attached_no_more_is_to_be_rotated_all_the_same(
+    job: Job,
+) -> None:
+    tenant, ids = job.tenant, await ids_of(job)
+    shared = await make_set(tenant, "shared", "network")
+    secret = await put(tenant, shared, "aws_key", CANARY, sensitive=True)
+    await hand_out(job)
+    path = f"/varsets/{shared}/relationships/workspaces"
+    detached = linkage_document(tenant.workspaces["network"], type_="workspaces")
+    assert (await tenant.call("owner", "DELETE", path, detached)).status_code == 204
+    for _ in range(2):
+        await hand_out(job)
+    assert (await receipts(job))[0]["attributes"]["versions"].keys() == set(ids.values())
+    await tenant.deployment.services.approvals.revoke(operator(), job.runner["id"])
+    (one,) = await receipts(job, f"?filter[variable]={secret['id']}")
+    named = {"id": secret["id"], "key": "aws_key", "category": "tool"}
+    assert one["attributes"]["to-rotate"] == [named]
 
 
 async def test_receipts_are_narrowed_by_workspace_runner_and_variable(job: Job) -> None:

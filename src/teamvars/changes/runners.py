@@ -8,7 +8,6 @@ from teamvars.decisions import Found, Write
 from teamvars.decisions.deliveries import (
     Handed,
     Issue,
-    LastTo,
     NoteDelivery,
     Reaching,
     ReceiptsPage,
@@ -121,7 +120,6 @@ LOOK_UPS: LookUps = {
         locks=True,
     ),
     ReceiptsPage: by_fields(runners.page_of_deliveries),
-    LastTo: by_fields(runners.last_delivery),
     SensitiveAmong: by_fields(runners.sensitive_among),
     ValuesOf: _values_of,
     ValuesForJob: _values_for_job,

@@ -92,8 +92,9 @@ class Reaching(Need[tuple[Workspace, Sequence[Runner], bool] | None], frozen=Tru
 
 class Handed(msgspec.Struct, frozen=True):
     """A token of a job that asks now, and what it is for: the runner, with its stream, and the
-    workspace, with the data key of its values; and how many streams there are of the workspace and
-    of sets that reach it, unless one is elsewhere than was asked.
+    workspace, with the data key of its values; how many streams there are of the workspace and of
+    sets that reach it, unless one is elsewhere than was asked; and the last delivery of the
+    workspace to the runner, if there was one.
     """
 
     token: JobToken
@@ -101,6 +102,7 @@ class Handed(msgspec.Struct, frozen=True):
     workspace: Workspace
     key: WrappedKey
     reaching: int | None
+    last: LastDelivery | None
     stream: Stream
 
     @property
@@ -141,13 +143,6 @@ class ReceiptsPage(Need[Paged[Receipt]], frozen=True):
     search: ReceiptSearch
     page: Page
     workspace_id: str | None = None
-
-
-class LastTo(Need[LastDelivery | None], frozen=True):
-    """The last delivery of a workspace to a runner, if there was one."""
-
-    runner_id: str
-    workspace_id: str
 
 
 class SensitiveAmong(Need[Sequence[HandedVariable]], frozen=True):
@@ -292,8 +287,12 @@ def deliver(
     place = runner.id, workspace_id, runner.organization_id
     last = LastDelivery(*place, found.now, versions, token.run_link)
     bundle = Bundle(handed, has, draft, tuple(variables), tuple(withheld))
-    if not bundle.is_whole and (before := found.of(LastTo(runner.id, workspace_id))):
-        last = last.following(before, {each.variable.id for each in has.variables})
+    if (before := handed.last) is not None:
+        there, known = {each.variable.id for each in has.variables}, before.all_versions()
+        # Such as those of a set that is attached no more, or of which others of the keys count.
+        gone = known.keys() - there
+        elsewhere = found.of(SensitiveAmong(frozenset(gone))) if gone else ()
+        last = last.following(before, there | {one.id for one in _unchanged(known, elsewhere)})
     return Decision(bundle, (NoteDelivery(last, bundle.is_whole),), (note,))
 
 
@@ -371,9 +370,14 @@ def _receipts(found: Found, asked: ReceiptsPage, trust: Trust) -> Paged[ReceiptV
 
 
 def _with_rotations(view: ReceiptView, sensitive: Sequence[HandedVariable]) -> ReceiptView:
-    handed = view.receipt.delivery.all_versions()
-    same = [one for one in sensitive if handed.get(one.id) == one.version_id]
-    return replace(view, to_rotate=same)
+    return replace(view, to_rotate=_unchanged(view.receipt.delivery.all_versions(), sensitive))
+
+
+def _unchanged(
+    handed: Mapping[str, str], sensitive: Sequence[HandedVariable]
+) -> Sequence[HandedVariable]:
+    """Those that are as they were handed out: to be rotated once that has to be taken back."""
+    return [one for one in sensitive if handed.get(one.id) == one.version_id]
 
 
 def _narrowed(view: ReceiptView, variable_id: str) -> ReceiptView:

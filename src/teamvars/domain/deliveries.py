@@ -62,7 +62,9 @@ class LastDelivery(msgspec.Struct, frozen=True):
     earlier: Mapping[str, Earlier] = {}
 
     def following(self, before: "LastDelivery", present: Collection[str]) -> "LastDelivery":
-        """The same, which remembers what was handed out before, of the variables that are there."""
+        """The same, which remembers what was handed out before, of the variables that are there or
+        elsewhere still.
+        """
         known = dict(before.earlier)
         for id_, version_id in before.versions.items():
             known[id_] = Earlier(version_id, before.at, before.run_link)

@@ -82,13 +82,17 @@ SELECT {_READ_TOKEN}, {_COLUMNS},
     workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
     organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped,
-    {_REACHING_THERE} AS reaching, {PLACE}{is_held}
+    {_REACHING_THERE} AS reaching, CAST(last.at AS BIGINT) AS last_at,
+    {{encoded last.versions}} AS last_versions, {{encoded last.run_link}} AS last_run_link,
+    {PLACE}{is_held}
 FROM runner_tokens AS token
 JOIN runners ON runners.id = token.runner_id
 JOIN streams ON streams.id = runners.id
 JOIN workspaces ON workspaces.id = token.workspace_id
 JOIN organizations ON organizations.id = workspaces.organization_id
-JOIN data_keys ON {IN_USE}{lock}
+JOIN data_keys ON {IN_USE}
+LEFT JOIN runner_deliveries AS last
+    ON last.runner_id = token.runner_id AND last.workspace_id = token.workspace_id{lock}
 WHERE token.hash = $1 AND token.expires_at > $2 AND token.workspace_id || '' = $3
 """
     return Lookup.joining(single, "runner_tokens", **_OF_CALLER)
@@ -209,21 +213,23 @@ def reached(rows: Sequence[Row]) -> tuple[Workspace, Sequence[Runner], bool] | N
 
 def handed(
     rows: Sequence[Row],
-) -> tuple[JobToken, Runner, Workspace, WrappedKey, int | None, Stream] | None:
+) -> tuple[JobToken, Runner, Workspace, WrappedKey, int | None, LastDelivery | None, Stream] | None:
     """Of a row of `HANDED`: what the token with that hash is for, unless it has expired or is for
     another workspace; the data key of the values; how many streams reach the workspace, if they are
-    where they should be; and the runner's stream.
+    where they should be; the last delivery there, if there was one; and the runner's stream.
     """
     if not rows:
         return None
     (row,) = rows
-    token, runner = to_token(row[:_OF_TOKEN]), to_runner(row[_OF_TOKEN:-13])
+    token, runner = to_token(row[:_OF_TOKEN]), to_runner(row[_OF_TOKEN:-16])
     if token is None:
         return None
-    id_, name, owner_id, owner, *key, reaching = row[-13:-5]
+    id_, name, owner_id, owner, *key, reaching = row[-16:-8]
+    at, *said = map(decoded, row[-8:-5])
+    last = None if at is None else _last((runner.id, id_, owner_id), at, *said)
     stream = to_stream((runner.id, owner_id, *row[-5:]))
     workspace = Workspace(id_, name, owner_id, owner)
-    return token, runner, workspace, WrappedKey(owner_id, *key), reaching, stream
+    return token, runner, workspace, WrappedKey(owner_id, *key), reaching, last, stream
 
 
 def issuing(token: JobToken) -> Statement:
@@ -250,13 +256,6 @@ def delivering(delivery: LastDelivery) -> Statement:
     # What was handed out earlier has its time and run beside its version.
     versions = msgspec.json.encode({**delivery.earlier, **delivery.versions}).decode()
     return Statement(DELIVERED, (*place, delivery.at, versions, delivery.run_link))
-
-
-async def last_delivery(tx: Transaction, runner_id: str, workspace_id: str) -> LastDelivery | None:
-    """The last delivery of a workspace to a runner, if there was one."""
-    rest = "WHERE runner_id = $1 AND workspace_id = $2"
-    found = await _RECEIPTS.one(tx, rest, runner_id, workspace_id)
-    return None if found is None else found.delivery
 
 
 async def page_of_deliveries(
@@ -336,15 +335,17 @@ def to_token(row: Row) -> JobToken | None:
 
 def _to_receipt(row: Row) -> Receipt:
     its = row[_OF_DELIVERY + 1 :]
-    runner_id, workspace_id, organization_id, at, versions, run_link, workspace = map(
-        decoded, row[: _OF_DELIVERY + 1]
-    )
-    place = runner_id, workspace_id, organization_id
+    *place, at, versions, run_link, workspace = map(decoded, row[: _OF_DELIVERY + 1])
+    delivery = _last(place, at, versions, run_link)
+    return Receipt(delivery, None if its[0] is None else to_runner(its), workspace)
+
+
+def _last(place: Sequence[str], at: int, versions: str, run_link: str | None) -> LastDelivery:
     said = _versions(versions)
     last = {id_: one for id_, one in said.items() if isinstance(one, str)}
     earlier = {id_: one for id_, one in said.items() if isinstance(one, Earlier)}
-    delivery = LastDelivery(*place, at, last, run_link, earlier)
-    return Receipt(delivery, None if its[0] is None else to_runner(its), workspace)
+    runner_id, workspace_id, organization_id = place
+    return LastDelivery(runner_id, workspace_id, organization_id, at, last, run_link, earlier)
 
 
 def _versions(text: str) -> Mapping[str, str | Earlier]:
