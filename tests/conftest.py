@@ -294,9 +294,14 @@ async def deployment(furnished_store: tuple[str, Furnished]) -> AsyncIterator[De
 
 @pytest.fixture(scope="module")
 def stock(furnished_store: tuple[str, Furnished], deployment: Deployment) -> list[Tenant]:
-    """Tenants of the module that no test has taken yet."""
+    """Tenants of the module that no test has taken yet. What a test notes of one, such as the token
+    that it made, is in no store of another module.
+    """
     _, furnished = furnished_store
-    return [replace(tenant, deployment=deployment) for tenant in furnished.tenants]
+    return [
+        replace(one, deployment=deployment, workspaces={**one.workspaces}, tokens={**one.tokens})
+        for one in furnished.tenants
+    ]
 
 
 @pytest.fixture
