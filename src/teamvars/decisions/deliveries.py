@@ -177,7 +177,9 @@ class NoteDelivery(Write, frozen=True):
 
     @property
     def says_all(self) -> bool:
-        """Of less, earlier deliveries stay known."""
+        """Of less, earlier deliveries stay known. What was handed out before them all, and is
+        elsewhere by now, each knows that is decided by the same row.
+        """
         return self.is_whole
 
 
