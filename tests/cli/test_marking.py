@@ -2,11 +2,13 @@
 
 import stat
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from tests.cli.conftest import DIRECTORY
 from tests.cli.store import execute
+from tests.storage.stores import fresh_postgres
 from tests.support.commands import Done, Host
 from tests.support.postgres import Postgres
 from tests.support.server import Server, free_port
@@ -172,3 +174,22 @@ def test_a_part_of_a_store_is_no_empty_one(ready: Host) -> None:
         assert done.code == 1
         assert "The database holds a part of a store" in done.err + done.out
         assert "unexpected" not in done.err
+
+
+def test_a_command_that_looks_at_the_mark_connects_to_the_store_once(
+    host: Host, postgres_server: Postgres, migrated_database: str
+) -> None:
+    with fresh_postgres(postgres_server, migrated_database) as url:
+        name = urlsplit(url).path.removeprefix("/")
+        host = host.having(database_url=url)
+        host.succeed("init")
+        before = sessions(postgres_server, name)
+        host.succeed("token", "list")
+        assert sessions(postgres_server, name) == before + 1
+
+
+def sessions(server: Postgres, name: str) -> int:
+    """How many there were of a database, once all are over."""
+    server.wait_until_unused(name)
+    asked = f"SELECT sessions FROM pg_stat_database WHERE datname = '{name}'"  # noqa: S608 - ours
+    return int(server.execute(asked))

@@ -1,8 +1,8 @@
 """What operator commands need of a store: its services, and the mark of the keyring for it."""
 
 import sys
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,10 +42,9 @@ def run(
     database = store_of(config)
 
     async def with_services() -> T:
-        await warn_of_mark(config)
-        keys = wiring.keys_of(config)
-        async with database:
-            setup = wiring.setup_of(config)
+        async with _opened(config, database) as marking:
+            marking.warn()
+            keys, setup = wiring.keys_of(config), wiring.setup_of(config)
             all_services = wiring.services(database, keys, config.quota, setup=setup)
             await all_services.installation.require_ready(keys)
             return await body(all_services, operator())
@@ -113,6 +112,11 @@ class Marking(msgspec.Struct, frozen=True):
             "the right one from now on: teamvars init --new-store"
         )
 
+    def warn(self) -> None:
+        """Says so on stderr."""
+        if self.warning is not None:
+            note(f"teamvars: {self.warning}")
+
     @property
     def finding(self) -> Finding:
         """What `doctor` says of it."""
@@ -129,32 +133,49 @@ class Marking(msgspec.Struct, frozen=True):
         return Finding(Severity.ADVICE, "mark", text)
 
 
-async def marking_of(config: Settings) -> Marking:
-    """The keyring's mark and the store. Raises NotReady when the mark names a store, and the one
-    of the settings is empty or not there.
+@asynccontextmanager
+async def _opened(config: Settings, database: Database) -> AsyncIterator[Marking]:
+    """Opens the store of the settings, with what the keyring's mark says. Raises NotReady when the
+    mark names a store, and this one is empty or not there.
     """
     marked = keyring.read_mark(config.keyring_path)
-    try:
-        async with database_for(config.url) as database:
+    async with AsyncExitStack() as until_closed:
+        try:
+            await until_closed.enter_async_context(database)
             installation = Installation(database)
             await installation.outstanding()  # refuses a part of a store, which is not an empty one
-            if marked is None or await installation.is_initialised():
-                return Marking(config.keyring_path, marked, await installation.lineage())
-    except Refusal as refusal:
-        cause = refusal.__cause__
-        # Without a name it is a socket, whose server may be there later.
-        if not (isinstance(cause, FileNotFoundError) and cause.filename):
+            if marked is not None and not await installation.is_initialised():
+                raise NotReady(_ELSEWHERE)
+        except Refusal as refusal:
+            if marked is not None and _is_missing(refusal):
+                raise NotReady(_ELSEWHERE) from refusal
             raise
-    if marked is not None:
-        raise NotReady(_ELSEWHERE)
-    return Marking(config.keyring_path, None, None)
+        yield Marking(config.keyring_path, marked, await installation.lineage())
+
+
+def _is_missing(refusal: Refusal) -> bool:
+    """Whether the store is a file that is not there."""
+    cause = refusal.__cause__
+    # Without a name it is a socket, whose server may be there later.
+    return isinstance(cause, FileNotFoundError) and bool(cause.filename)
+
+
+async def marking_of(config: Settings) -> Marking:
+    """The keyring's mark and the store, if it is there. Raises NotReady when the mark names a
+    store, and the one of the settings is empty or not there.
+    """
+    try:
+        async with _opened(config, database_for(config.url)) as marking:
+            return marking
+    except Refusal as refusal:
+        if not _is_missing(refusal):
+            raise
+        return Marking(config.keyring_path, None, None)
 
 
 async def warn_of_mark(config: Settings) -> None:
     """Says on stderr when the store is another than the mark says. Raises as `marking_of`."""
-    warning = (await marking_of(config)).warning
-    if warning is not None:
-        note(f"teamvars: {warning}")
+    (await marking_of(config)).warn()
 
 
 async def renew_mark(config: Settings, *, new_store: bool) -> str | None:
