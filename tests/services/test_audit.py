@@ -249,6 +249,14 @@ async def test_what_no_entry_has_and_nothing_was_called_is_told_all_at_once(call
     assert [entry.action for entry in found] == ["variable.create"]
 
 
+async def test_a_stream_is_one_from_its_birth_on(calls: Calls) -> None:
+    stream = calls.tenant.workspaces["payments"]
+    for many in (0, 1):
+        found, _ = await calls.services.audit.find(10, AuditQuery(stream=stream))
+        assert len(found) == many
+        await calls.create(workspace="payments", key=f"key_{many}")
+
+
 async def test_an_operator_finds_entries_by_the_names_and_ids_of_what_they_are_about(
     calls: Calls,
 ) -> None:

@@ -36,9 +36,6 @@ class AuditNames:
         for entry in entries:
             self._note(entry)
 
-    def __contains__(self, id_: str) -> bool:
-        return id_ in self._names
-
     def is_a(self, type_: str, id_: str) -> bool:
         """Whether something of that type has, or had, the id."""
         return self._types.get(id_) == type_

@@ -234,8 +234,9 @@ async def resolved(tx: Transaction, names: AuditNames, query: AuditQuery) -> Aud
     resolver = _Resolver(tx, names)
     kind, actors = await resolver.actors(query.actor)
     stream, action, request = query.stream, query.action, query.request
-    if stream not in (None, SYSTEM_STREAM) and stream not in names:
-        await resolver.require(AuditFilter(stream_id=stream), f"There is no stream {stream}.")
+    if stream not in (None, SYSTEM_STREAM):
+        its = AuditFilter(within=[{stream}])  # at least that of its birth, which is in another
+        await resolver.require(its, f"There is no stream {stream}.")
     if action is not None:
         await resolver.require(AuditFilter(action=action), f"No entry has the action {action}.")
     if request is not None:
