@@ -627,6 +627,19 @@ async def test_a_file_whose_log_was_taken_away_is_opened_with_no_other_beside_th
         assert await again.read(ids) == ["after", "before"]
 
 
+async def test_who_opens_the_file_later_begins_no_log_in_the_place_of_one_that_was_taken_away(
+    store: Database, path: Path
+) -> None:
+    """Also where what they share was taken away with it: writes were refused until a restart."""
+    await store.write(adding("before"))
+    for name in ("wal", "shm"):
+        path.with_name(f"{path.name}-{name}").unlink()
+    outcomes = [await answer(store.survey(ids)), await answer(store.write(adding("lost")))]
+    assert words(*outcomes) == ["storage_unavailable"] * 2
+    await store.write(adding("after"))
+    assert await store.survey(ids) == await store.read(ids) == ["after", "before"]
+
+
 async def test_a_log_that_was_taken_away_is_put_into_the_file_once_nobody_reads_what_was_before(
     store: Database, path: Path
 ) -> None:

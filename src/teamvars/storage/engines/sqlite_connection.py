@@ -126,9 +126,10 @@ class ServedFile:
         before all have put into it what is in the first, and the last of them has removed what they
         share.
         """
-        if self._log is None or not _shared_by(self._log).exists():
+        if self._log is None:
             return
-        if self._open or not self._log.exists():
+        is_gone = _shared_by(self._log).exists() and not self._log.exists()
+        if is_gone or self._log_inode is not None:  # known while somebody here has it open
             self.require_log()
 
     def require_log(self) -> None:
