@@ -109,7 +109,7 @@ def test_whoever_interrupts_a_proof_does_not_wait_for_its_end(
 ) -> None:
     """Of a million entries on SQLite too, which are read in one step of the event loop."""
 
-    async def interrupted(*_: object) -> list[AuditEntry]:
+    async def interrupted(*_: object, **__: object) -> list[AuditEntry]:
         signal.raise_signal(signal.SIGINT)
         went_on.append(True)
         return []
