@@ -86,6 +86,8 @@ COMMAND_LINE = re.compile(r"(?:^|(?<=[\s(\"]))teamvars ([a-z][^|;&)`]*)")
 OPTION = re.compile(r"--?[a-z]")
 CONTRACT = ROOT / "docs" / "contract.md"
 POINTER = re.compile(r"contract §\d+(?:(?:,| and| to) §?\d+)*")
+# Of fewer words it may as well be a command.
+LOG_LINE = re.compile(r"^(?!.*teamvars)[a-z]+(?: [a-z]+){3,}$")
 SETTING = re.compile(r"\bTEAMVARS_[A-Z_]+\b")
 TOUR = re.compile(r"<!-- tour -->\n```sh\n(.*?)```", re.DOTALL)
 
@@ -195,6 +197,15 @@ def test_every_command_and_every_variable_of_the_client_is_in_its_document() -> 
     for words, _, _ in CLIENT:
         assert f"`teamvars {words}`" in text
     assert set(SETTING.findall(text)) >= CLIENT_VARIABLES
+
+
+@pytest.mark.parametrize("name", ["operating.md", "runbook.md"])
+def test_every_line_of_the_log_that_is_named_is_written_somewhere(name: str) -> None:
+    sources = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    written = re.sub(r'"\s+f?"', "", sources)
+    named = [code for code in code_of((ROOT / "docs" / name).read_text()) if LOG_LINE.search(code)]
+    assert len(named) > 5
+    assert [line for line in named if line not in written] == []
 
 
 def test_every_setting_that_is_named_exists() -> None:

@@ -1,5 +1,5 @@
 """Rows that wait to be done by one node at a time, each from when it is due: messages. Invitations
-and runners have theirs in their own rows, and a memo is a row by itself.
+have theirs in their own rows, and a memo is a row by itself.
 """
 
 import msgspec
