@@ -115,7 +115,7 @@ class InvitationDraft(msgspec.Struct, frozen=True):
 class LeftBehind(msgspec.Struct, frozen=True):
     """What goes on without them: `tokens` of the organization and its teams that they made, runners
     that they proposed, and invitations that they sent and nobody has accepted; and the teams in
-    which nobody else is who can act.
+    which nobody else can act.
     """
 
     organization_id: str

@@ -172,7 +172,7 @@ class LeftToken(msgspec.Struct):
 
 
 class LeftThing(msgspec.Struct):
-    """A runner that they proposed, or a team in which nobody else is who can act."""
+    """A runner that they proposed, or a team in which nobody else can act."""
 
     id: str
     name: str
@@ -218,7 +218,7 @@ LEFT_BEHIND = Resource[LeftBehind](
     ),
     texts={
         "LeftBehindAttributes": (
-            "What goes on without somebody. `teams` are those in which nobody else is who can act."
+            "What goes on without somebody. `teams` are those in which nobody else can act."
         ),
         "LeftBehindResource": "What somebody leaves behind in an organization; its id is theirs.",
     },

@@ -93,7 +93,7 @@ def left_behind(who: str, end: bool) -> None:
     """Show what a user leaves behind, or end it.
 
     That is tokens of others that they made, runners that they proposed, invitations that they sent,
-    and teams in which nobody else is who can act. Teams stay: add somebody to them.
+    and teams in which nobody else can act. Teams stay: add somebody to them.
     """
     if not end:
         _show_left(run(lambda services, _: services.operator_leavers.show(who)))
