@@ -52,6 +52,17 @@ def test_a_token_is_shown_once_works_at_once_and_ends_at_once(served_host: Serve
     assert (again.code, again.out) == (5, "")
 
 
+def test_a_token_is_made_for_a_user_by_name_address_or_id(served_host: ServedHost) -> None:
+    id_ = served_host.applied["users"]["alice"]
+    for who in ("alice", "alice@example.com", id_):
+        made = served_host.host.succeed("token", "create", "--user", who, "--json").json["id"]
+        assert served_host.host.succeed("token", "revoke", made).out.startswith(
+            f"{made}  user alice"
+        )
+    nobody = served_host.host.run("token", "create", "--user", "nobody@example.com")
+    assert (nobody.code, nobody.said) == (5, "teamvars: There is no user nobody@example.com.\n")
+
+
 def test_a_token_ends_after_90_days_and_one_of_a_team_or_organization_after_24_months(
     served_host: ServedHost,
 ) -> None:

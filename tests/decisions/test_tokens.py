@@ -21,7 +21,6 @@ from teamvars.decisions.needs import (
     TokensOf,
     TokenWithId,
     Unclaimed,
-    UserCalled,
     UserMeant,
     UserWithId,
     WhereToSignIn,
@@ -319,7 +318,6 @@ def test_the_token_in_use_can_be_ended() -> None:
 @pytest.mark.parametrize(
     ("user", "lifetime", "codes"),
     [
-        (None, None, ["not_found"]),
         (replace(ALICE, disabled=True), None, ["invalid_value"]),
         (ALICE, 0, ["invalid_value"]),
     ],
@@ -327,7 +325,7 @@ def test_the_token_in_use_can_be_ended() -> None:
 def test_an_operator_makes_no_token_that_nobody_could_use(
     user: Any, lifetime: int | None, codes: list[str]
 ) -> None:
-    known = found({UserCalled("alice"): user}, MINE, actor=OPERATOR)
+    known = found({UserMeant("alice"): user}, MINE, actor=OPERATOR)
     assert refused(create, known, OwnerName(user="alice"), lifetime, FRESH) == codes
 
 
@@ -343,7 +341,7 @@ def test_an_operator_makes_a_token_of_whomever_they_name_for_as_long_as_they_say
     named: OwnerName, stream: str
 ) -> None:
     answers = {
-        UserCalled("alice"): ALICE,
+        UserMeant("alice"): ALICE,
         TeamCalled("acme", "crew"): CREW,
         OrganizationCalled("acme"): ACME,
         LiveTokensOf(OF_TEAM): 0,
@@ -373,7 +371,7 @@ def test_an_operator_makes_a_token_of_whomever_they_name_for_as_long_as_they_say
 def test_where_members_have_to_sign_in_all_owners_are_told_of_a_token_that_is_good_all_the_same(
     lifetime: int | None, places: list[Organization], told: list[str]
 ) -> None:
-    answers = {UserCalled("alice"): ALICE, WhereToSignIn("user-1"): places}
+    answers = {UserMeant("alice"): ALICE, WhereToSignIn("user-1"): places}
     known = found(MINE, answers, actor=OPERATOR)
     decision = create(known, OwnerName(user="alice"), lifetime, FRESH)
     letters = [one for one in decision.writes if isinstance(one, TellOwners)]
@@ -386,7 +384,7 @@ def test_where_members_have_to_sign_in_all_owners_are_told_of_a_token_that_is_go
 
 def test_a_placeholder_with_a_token_is_known() -> None:
     new = replace(ALICE, placeholder=True)
-    known = found(MINE, {UserCalled("alice"): new, UserWithId("user-1"): new}, actor=OPERATOR)
+    known = found(MINE, {UserMeant("alice"): new, UserWithId("user-1"): new}, actor=OPERATOR)
     decision = create(known, OwnerName(user="alice"), None, FRESH)
     assert decision.writes[1:] == (Update(new, replace(new, placeholder=False)),)
 

@@ -25,7 +25,6 @@ from teamvars.decisions.needs import (
     ToOrganization,
     ToOrganizationWithId,
     ToTeam,
-    UserCalled,
     UserMeant,
     UserWithId,
     WhereToSignIn,
@@ -44,7 +43,6 @@ from teamvars.domain.errors import (
     Refusal,
     not_found,
     refuse_all,
-    there_is_no,
 )
 from teamvars.domain.linked import IdsDraft
 from teamvars.domain.organizations import Organization
@@ -293,9 +291,7 @@ def _only(found: Found, whose: Whose, owner: TokenOwner) -> Sequence[Token]:
 def _called(found: Found, named: OwnerName) -> TokenOwner:
     """The owner that an operator names. Refuses: not found, by name; a disabled user."""
     if named.user is not None:
-        user = found.of(UserCalled(named.user))
-        if user is None:
-            raise there_is_no(f"user {named.user}")
+        user = found.of(UserMeant(named.user))
         if user.disabled:
             detail = (
                 f"User {named.user} is disabled, so the token would not work. Enable the user "

@@ -104,7 +104,9 @@ class NewToken(Discreet, frozen=True):
 
 
 class OwnerName(msgspec.Struct, frozen=True):
-    """Whom a token is for, by name: a user, an organization, or a team of that organization."""
+    """Whom a token is for, by name: a user, whom an address or id names too, an organization, or a
+    team of that organization.
+    """
 
     user: str | None = None
     organization: str | None = None

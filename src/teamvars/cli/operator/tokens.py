@@ -20,7 +20,7 @@ _MOST_OF_STDIN = 4096
 
 
 @command
-@option("--user", "A user's name.")
+@option("--user", "A user: a name, e-mail address or id.")
 @option("--team", "A team, as ORG/TEAM.")
 @option("--organization", "An organization's name.")
 @option(
