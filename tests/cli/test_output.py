@@ -154,7 +154,15 @@ def test_an_argument_that_is_not_utf8_is_refused(
 
 
 def test_whoever_opens_a_store_says_which_without_a_password(served_host: ServedHost) -> None:
-    for words in ("token list", "user list", "audit head", "access acme/network"):
+    for words in (
+        "token list",
+        "user list",
+        "audit head",
+        "access acme/network",
+        "migrate up",
+        "migrate status",
+        "migrate check",
+    ):
         done = served_host.host.succeed(*words.split())
         line, _, rest = done.err.partition("\n")
         assert re.fullmatch(r"Store: (SQLite, /.*/teamvars\.db|PostgreSQL on .*)", line)

@@ -45,7 +45,7 @@ def test_a_server_is_verified_against_a_private_authority(
     assert refused.code == 1
     assert "certificate verify failed" in refused.err
     assert "try again" not in refused.err
-    assert len(refused.err.splitlines()) == 1
+    assert len(refused.said.splitlines()) == 1
     assert "hunter2" not in refused.err
 
 

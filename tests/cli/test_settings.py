@@ -396,7 +396,7 @@ def test_a_server_that_cannot_be_reached_never_has_its_password_shown(host: Host
     there = host.having(database_url=url)
     done = there.run("migrate", "check")
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("teamvars: ")
+    assert done.said.startswith("teamvars: ")
     (log := host.folder / "log").touch()
     with log.open("w") as to_log:
         serving = there.start("serve", "--port", free_port(), out=to_log, err=to_log)

@@ -13,7 +13,7 @@ from typing import BinaryIO
 import msgspec
 
 from teamvars.cli.exits import CONFLICT, DIFFERENCES, NOT_FOUND, Failure, Misuse
-from teamvars.cli.operator.host import database_file, ending, load_settings
+from teamvars.cli.operator.host import database_file, ending, load_settings, name_store
 from teamvars.cli.options import argument, command, json_option, option
 from teamvars.cli.output import show
 from teamvars.domain.backups import Manifest
@@ -54,10 +54,11 @@ def create(file: Path, recipients: Sequence[str]) -> None:
 
 
 def settings_of_file() -> Settings:
-    """The settings of a store that is a file; ends the command for any other."""
+    """The settings of a store that is a file, which is named; ends the command for any other."""
     config = load_settings()
     if not is_sqlite(config.url):
         raise Failure(_OTHER_ENGINE)
+    name_store(config)
     return config
 
 

@@ -26,6 +26,7 @@ from teamvars.cli.operator.host import (
     finish,
     load_settings,
     make_folder,
+    name_store,
     require_closed,
 )
 from teamvars.cli.options import argument, command, json_option, option
@@ -41,7 +42,7 @@ from teamvars.services.audit_verification import Place
 from teamvars.services.backups import BadBackup
 from teamvars.settings import Settings
 from teamvars.storage.database import Database
-from teamvars.storage.engines import database_for, described
+from teamvars.storage.engines import database_for
 from teamvars.storage.engines.outages import tells_of_damage
 
 _BESIDE = ("-wal", "-shm", "-journal")
@@ -86,7 +87,7 @@ def verify(
     kept = _kept(heads)
     if file is None:
         config = load_settings(database_url=database)
-        note(f"Store: {described(config.url)}")
+        name_store(config)
         _end_with(_examined(config, _keys(config), kept, accepted), is_strict=True)
         return
     config = load_settings()

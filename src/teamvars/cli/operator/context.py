@@ -10,7 +10,7 @@ import msgspec
 
 from teamvars import wiring
 from teamvars.cli.exits import UNKNOWN_OUTCOME
-from teamvars.cli.operator.host import ending, finish, load_settings, operator
+from teamvars.cli.operator.host import ending, finish, load_settings, name_store, operator
 from teamvars.cli.output import note
 from teamvars.domain.access import Caller
 from teamvars.domain.diagnosis import Finding, Severity
@@ -19,7 +19,7 @@ from teamvars.security import keyring
 from teamvars.services.installation import Installation
 from teamvars.settings import Settings
 from teamvars.storage.database import Database, NotReady
-from teamvars.storage.engines import database_for, described
+from teamvars.storage.engines import database_for
 from teamvars.storage.engines.servers import is_lasting
 
 T = TypeVar("T")
@@ -34,11 +34,9 @@ def run(
 ) -> T:
     """Runs the function on a store that is ready to be served, as the operator. `interrupted`: what
     Ctrl-C tells of a change that was begun; None: nothing, as of a receipt alone.
-
-    Says on stderr which store that is: client commands beside it speak to another, perhaps.
     """
     config = load_settings()
-    note(f"Store: {described(config.url)}")
+    name_store(config)
     database = store_of(config)
 
     async def with_services() -> T:

@@ -21,6 +21,7 @@ from teamvars.cli.exits import (
     Failure,
     Misuse,
 )
+from teamvars.cli.output import note
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Code, Kind, Refusal, Unfinished
@@ -30,7 +31,7 @@ from teamvars.security.files import ExposedFiles, Exposure, Purpose, followed, l
 from teamvars.security.keyring import KeyringError
 from teamvars.settings import Settings, SettingsError
 from teamvars.storage.database import NotReady, StorageMisconfigured
-from teamvars.storage.engines import UnknownEngine, is_sqlite
+from teamvars.storage.engines import UnknownEngine, described, is_sqlite
 from teamvars.storage.engines.outages import is_held, reason
 
 _EXITS = {
@@ -74,6 +75,13 @@ def load_settings(**flags: object) -> Settings:
         raise Misuse(str(error)) from None
     logs.configure(config.log_format, config.log_level)
     return config
+
+
+def name_store(config: Settings) -> None:
+    """Says on stderr which store a command opens: client commands beside it speak to another,
+    perhaps.
+    """
+    note(f"Store: {described(config.url)}")
 
 
 def both_names(text: str, wrong: str) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from teamvars.cli.operator.host import (
     finish,
     load_settings,
     make_folder,
+    name_store,
     operator,
     require_closed,
 )
@@ -97,6 +98,7 @@ def up(contract: bool) -> None:
     With --contract nodes of older releases change nothing from then on.
     """
     config = load_settings()
+    name_store(config)
     database = store_of(config, create=True)
 
     async def work() -> list[Migration]:
@@ -184,6 +186,7 @@ def _cells(state: str, migration: Migration) -> tuple[str]:
 
 def _outstanding() -> Outstanding:
     config = load_settings()
+    name_store(config)
 
     async def work() -> Outstanding:
         async with database_for(config.url) as database:
