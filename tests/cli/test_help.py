@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from teamvars.cli.commands import CLIENT, OPERATOR
@@ -74,6 +75,19 @@ def test_the_summary_of_a_command_is_how_its_own_help_begins() -> None:
         summary, help_ = command.short_help, command.load().help
         assert summary
         assert inspect.cleandoc(help_ or "").startswith(summary.removesuffix("."))
+
+
+def test_an_option_says_whether_it_may_be_given_again() -> None:
+    """Any other that has a value ends the command when it is."""
+    options = [
+        option
+        for command in lazy_commands()
+        for option in command.load().params
+        if isinstance(option, click.Option)
+    ]
+    assert any(option.multiple for option in options)
+    for option in options:
+        assert (option.help or "").endswith("; repeatable.") is option.multiple, option.opts
 
 
 def test_no_noun_is_both_a_clients_and_an_operators() -> None:

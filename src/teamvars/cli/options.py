@@ -49,6 +49,8 @@ def command(function: Function) -> click.Command:
 
 def option(word: str, help_: str, *names: str, **more: Any) -> Decorator:
     """An option and its help. `names`: another word for it, or the name of its value."""
+    if more.get("multiple"):  # whoever gives another one twice is refused
+        help_ = f"{help_.removesuffix('.')}; repeatable."
     return click.option(word, *names, help=help_, **more)
 
 

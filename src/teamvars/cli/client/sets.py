@@ -52,7 +52,7 @@ priority_option = option(
 )
 projects_option = option(
     "--project",
-    "A project, with all workspaces in it. Repeat it for more.",
+    "A project, with all workspaces in it.",
     "projects",
     multiple=True,
     metavar="PROJECT",

@@ -279,7 +279,7 @@ def _places(_: click.Context, __: click.Parameter, texts: Iterable[str]) -> set[
 
 accepted_option = option(
     "--accepted",
-    "Pass over what 'audit accept' accepted there; repeatable.",
+    "Pass over what 'audit accept' accepted there.",
     multiple=True,
     metavar="STREAM:SEQUENCE",
     callback=_places,

@@ -35,7 +35,7 @@ _OTHER_ENGINE = (
 @argument("file", "What to write; it must not be there yet.", type=Path)
 @option(
     "--recipient",
-    "Encrypt it to this recipient of age; repeatable.",
+    "Encrypt it to this recipient of age.",
     "recipients",
     multiple=True,
     metavar="AGE",

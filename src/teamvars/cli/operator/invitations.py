@@ -17,7 +17,7 @@ show_link_option = flag("--show-link", "Print the link instead of sending it.")
 @command
 @argument("email", "Whom to invite.", metavar="ADDRESS")
 @option("--organization", "The organization's name.", required=True)
-@option("--team", "A team to put them into; can be repeated.", multiple=True)
+@option("--team", "A team to put them into.", multiple=True)
 @show_link_option
 @json_option
 def create(email: str, organization: str, team: Sequence[str], show_link: bool) -> None:
