@@ -131,7 +131,7 @@ CLIENT = (
     ("set list", "sets:list_", "List the variable sets you see."),
     ("set create", "sets:create", "Make a variable set, without variables."),
     ("set show", "sets:show_", "Show the variables of a set, and what it is attached to."),
-    ("set update", "sets:update", "Change what you name of a set."),
+    ("set update", "sets:update", "Change a set: only what you name."),
     ("set attach", "sets:attach", "Attach a set to workspaces, or to projects, all or none."),
     (
         "set detach",
@@ -141,7 +141,7 @@ CLIENT = (
     ("set delete", "sets:delete", "Delete a set with its variables."),
     ("project list", "projects:list_", "List the projects you see."),
     ("project create", "projects:create", "Make a project, without workspaces."),
-    ("project rename", "projects:rename", "Give a project another name, also the default one."),
+    ("project rename", "projects:rename", "Give a project another name, even the default one."),
     ("project delete", "projects:delete", "Delete a project in which there is no workspace."),
     ("project move", "projects:move", "Put workspaces into a project, all or none."),
     (

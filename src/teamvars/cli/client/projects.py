@@ -71,7 +71,7 @@ def create(api: Api, name: str, description: str | None) -> None:
 @json_option
 @connected("organization")
 def rename(api: Api, name: str, renamed: str) -> None:
-    """Give a project another name, also the default one.
+    """Give a project another name, even the default one.
 
     Example: teamvars project rename 'Web shop' Shop
     """

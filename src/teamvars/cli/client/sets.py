@@ -163,7 +163,7 @@ def update(
     priority: bool | None,
     how: How,
 ) -> None:
-    """Change what you name of a set.
+    """Change a set: only what you name.
 
     Where workspaces would get other values, it shows them first, and asks.
 
