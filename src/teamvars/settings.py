@@ -50,6 +50,8 @@ _MOST_PORT = 65535
 _METRICS_OFF = "off"
 _LISTEN = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]+):(\d{1,5})")
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]*)(:\d{1,5})?")
+_TOLD = {"extra_forbidden": "there is no such setting"}
+"""What is said of a fault, where Pydantic's words for it mean nothing to an operator."""
 
 
 class SettingsError(Exception):
@@ -417,7 +419,8 @@ def load(**flags: Any) -> Settings:
     except ValidationError as error:
         # Pydantic's own text quotes the value, which may be a password.
         faults = (
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
+            f"{'.'.join(map(str, fault['loc']))}: "
+            + _TOLD.get(fault["type"], fault["msg"].removeprefix("Value error, "))
             for fault in error.errors()
         )
         # What is wrong with several together has the name of none.

@@ -321,7 +321,7 @@ def test_a_url_with_its_password_is_in_no_representation(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("prot = 1\n", "prot"),
+        ("prot = 1\n", "prot: there is no such setting"),
         ('port = "hunter2"\n', "port"),
         ('database_url = "hunter2"\n', "database_url"),
         ('[database]\nurl = "hunter2"\n', "database"),

@@ -66,7 +66,7 @@ def load_settings(**flags: object) -> Settings:
         parts = urlsplit(given["database_url"] or "")
         if parts.password or "password" in parse_qs(parts.query):
             raise Misuse(
-                "Never put a password on a command line: it belongs into ~/.pgpass or "
+                "Never put a password on a command line: it belongs in ~/.pgpass or "
                 "TEAMVARS_DATABASE_URL."
             )
     try:
