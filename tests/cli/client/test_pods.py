@@ -195,7 +195,7 @@ def test_only_an_account_of_the_cluster_requests_a_token(
     cluster: Cluster, tmp_path: Path, said: object
 ) -> None:
     mount(tmp_path, said)
-    with pytest.raises(Failure, match="none of a service account"):
+    with pytest.raises(Failure, match="not that of a service account"):
         proven(cluster.environment)
     assert not cluster.heard
 

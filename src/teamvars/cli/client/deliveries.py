@@ -211,4 +211,4 @@ def _answered(connection: Connection, asked: Asked, token: _Token, data: object 
 
 
 def _unlike(asked: Asked) -> Failure:
-    return Failure(f"{asked.service} answers otherwise than teamvars would. Check the address.")
+    return Failure(f"{asked.service} does not answer as teamvars would. Check the address.")

@@ -208,7 +208,7 @@ def _subject(token: str) -> str:
     except (ValueError, TypeError, KeyError, RecursionError):
         subject = ""
     if not isinstance(subject, str) or not subject.startswith(_ACCOUNT):
-        raise Failure("The token of this pod is none of a service account.")
+        raise Failure("The token of this pod is not that of a service account.")
     return subject
 
 

@@ -181,7 +181,7 @@ def show_server_key() -> None:
     if keys is None:
         raise Failure(
             f"{config.keyring_path} is of an older release and has no server key: no job is handed "
-            "anything. To make one: teamvars server-key rotate; then restart each node."
+            "anything. To make one: teamvars server-key rotate"
         )
     say(server_keys.text(keys))
 
