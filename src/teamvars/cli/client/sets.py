@@ -41,7 +41,7 @@ set_argument = argument("name", "A set's name or id.", metavar="SET", shell_comp
 description_option = option("--description", "What it is for.")
 
 dry_run_option = flag(
-    "--dry-run", "Change nothing; say which workspaces would get other values, and exit with 3."
+    "--dry-run", "Change nothing; say which workspaces would get other values; exit with 3 if any."
 )
 how_options = together("how", How, yes=yes_option, dry_run=dry_run_option)
 global_option = option(
