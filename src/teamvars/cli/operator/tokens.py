@@ -25,7 +25,7 @@ _MOST_OF_STDIN = 4096
 @option("--organization", "An organization's name.")
 @option(
     "--expires",
-    "Lifetime: 90d, 12h, 30m, 45s or never. Unless given: 90d of a user's, else 24 months.",
+    "Lifetime: 90d, 12h, 30m, 45s or never. By default 90d for a user, else 24 months.",
 )
 @json_option
 def create(
