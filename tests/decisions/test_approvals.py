@@ -13,13 +13,16 @@ from teamvars.decisions.approvals import (
     revoke,
 )
 from teamvars.decisions.needs import MembersOf, OrganizationWithId, TeamsOf
+from teamvars.decisions.owners import TellOwners
 from teamvars.decisions.runners import AllRunners, Recorded, RunnerView, seen
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
 from teamvars.domain.errors import ENTRY_ALTERED, Kind, Refusal
 from teamvars.domain.memberships import Membership, Status
+from teamvars.domain.notices import Memo
 from teamvars.domain.organizations import Organization
 from teamvars.domain.runners import ApprovalDraft, ApprovalMode, Runner, unreadable
 from teamvars.domain.users import User
+from teamvars.mail import compose_memo
 from tests.decisions.directory import (
     CREW,
     NOW,
@@ -59,6 +62,19 @@ def test_an_approval_has_what_the_version_reaches_now() -> None:
     assert (approval.issuer, approval.approved_at, approval.mac) == (ISSUER, NOW, b"mac")
     assert actions(decided) == [("org-1", "runner.approve")]
     assert letter(decided) == ("approved", "Whoever runs this service approved it")
+
+
+def test_owners_are_told_of_an_approval_that_is_given_again_in_a_message_of_its_own() -> None:
+    """Mailboxes show the first alone of two with one Message-ID."""
+    sent = set()
+    for now in (NOW, NOW + 1_000_000):
+        known = approving(PROPOSED)
+        known.now = now
+        told = approve(known, "run-1", DIGEST, "root", TRUST).writes[-1]
+        assert isinstance(told, TellOwners)
+        memo = Memo(told.id, "alice@example.com", told.subject, told.text, now)
+        sent.add(compose_memo(memo, "vars@example.com", "https://vars.example.com")["Message-ID"])
+    assert len(sent) == 2
 
 
 def test_a_pattern_is_approved_for_what_it_matches_now() -> None:

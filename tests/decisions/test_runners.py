@@ -117,7 +117,7 @@ def letter(decided: Decision[Any]) -> tuple[str, str]:
     before, said, after = told.text.partition(f": {stands}. ")
     assert said, told.text
     assert re.fullmatch(r"The runner ci of acme, version [1-9]", before)
-    return stands, after.partition(". ")[0]
+    return stands, after.partition(" at 1970-01-01 00:00:00 UTC. ")[0]
 
 
 def proposal_of(runner: Runner, by: str = "user-2", **more: Any) -> Any:

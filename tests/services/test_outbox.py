@@ -525,9 +525,10 @@ async def test_owners_are_told_where_a_runner_stands_whenever_that_changes(
     # `disabled` is an owner as well, and can do nothing about it.
     assert set(mailbox.recipients) == {f"{mailing.named('owner')[0]}@example.com"}
     texts = [message.get_content() for message in mailbox.messages]
-    assert f"{mailing.named('owner')[0]} proposed it. Nothing is handed to it before" in texts[0]
-    assert "Whoever runs this service approved it. Its jobs are handed" in texts[1]
-    assert "Whoever runs this service took its approval back. Nothing is" in texts[2]
+    assert f"{mailing.named('owner')[0]} proposed it at 2" in texts[0]
+    assert " UTC. Nothing is handed to it before" in texts[0]
+    assert "Whoever runs this service approved it at 2" in texts[1]
+    assert "Whoever runs this service took its approval back at 2" in texts[2]
     assert len({message["Message-ID"] for message in mailbox.messages}) == 3
 
 
@@ -542,7 +543,7 @@ async def test_owners_are_told_of_a_runner_that_handed_out_values_and_was_delete
     await job.deliver(await job.exchange())
     assert (await tenant.call("owner", "DELETE", f"/runners/{runner_id}")).status_code == 204
     told = await letters(mailing, mailbox)
-    assert f": deleted. {mailing.named('owner')[0]} deleted it." in told["owner"]
+    assert f": deleted. {mailing.named('owner')[0]} deleted it at 2" in told["owner"]
     assert "takes the place of others" in told["owner"]
 
 

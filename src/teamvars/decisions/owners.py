@@ -71,14 +71,15 @@ def of_runner(
     found: Found, runner: Runner, place: str, did: str, stands: RunnerStatus | None
 ) -> TellOwners:
     """Who owns an organization, which is called `place`, is told who `did` what to a runner, and
-    where that stands now; None: it is gone.
+    where that stands now; None: it is gone. What is so again later is another letter.
 
     No more letters wait than there are letters and digits, however many runners come and go.
     """
     id_ = f"runners {runner.id[-1:]} of {runner.organization_id}"
     name, version, by = runner.spec.name, runner.version, _doer(found)
     text = (
-        f"The runner {name} of {place}, version {version}: {_STANDS[stands]}. {by} {did}. "
+        f"The runner {name} of {place}, version {version}: {_STANDS[stands]}. "
+        f"{by} {did} at {moment(found.now):%Y-%m-%d %H:%M:%S} UTC. "
         f"{_MEANS[stands].format(version=version)} "
         f"{UNWANTED.format('delete the runner' if stands else 'rotate what it was handed')}"
     )
