@@ -1,6 +1,6 @@
 """What a job is handed: the token it asks with, what it asks for, and what stays of it."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from enum import StrEnum
 
 import msgspec
@@ -61,17 +61,16 @@ class LastDelivery(msgspec.Struct, frozen=True):
     run_link: str | None
     earlier: Mapping[str, Earlier] = {}
 
-    def following(self, before: "LastDelivery", present: Collection[str]) -> "LastDelivery":
+    def following(self, before: "LastDelivery", present: Set[str]) -> "LastDelivery":
         """The same, which remembers what was handed out before, of the variables that are there or
         elsewhere still.
         """
-        known = dict(before.earlier)
+        left = present - self.versions.keys()
+        known = {id_: one for id_, one in before.earlier.items() if id_ in left}
         for id_, version_id in before.versions.items():
-            known[id_] = Earlier(version_id, before.at, before.run_link)
-        kept = {id_: one for id_, one in known.items() if id_ in present}
-        return replace(
-            self, earlier={id_: one for id_, one in kept.items() if id_ not in self.versions}
-        )
+            if id_ in left:
+                known[id_] = Earlier(version_id, before.at, before.run_link)
+        return replace(self, earlier=known)
 
     def all_versions(self) -> dict[str, str]:
         """The last version that was handed out of each variable, by their ids."""
