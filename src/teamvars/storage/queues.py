@@ -23,31 +23,29 @@ class Claimed(msgspec.Struct, frozen=True):
 
 
 class Queue(msgspec.Struct, frozen=True):
-    """Rows of a table, by what their columns are called; `is_due` is what else has to hold at $1.
+    """Rows of a table, by what their id is called; `is_due` is what else has to hold at $1.
 
-    Times are in µs UTC. The column that says when a row is due has an index.
+    `due_at` is in µs UTC, and has an index; `attempts` says how often a row was tried.
     """
 
     table: str
     id: str = "id"
-    due_at: str = "due_at"
-    attempts: str = "attempts"
     is_due: str = "TRUE"
 
     @property
     def claimed(self) -> str:
         """That a row is what is claimed until $1, with the id $2."""
-        return f"{self.table}.{self.due_at} = $1 AND {{encoded {self.table}.{self.id}}} = $2"
+        return f"{self.table}.due_at = $1 AND {{encoded {self.table}.{self.id}}} = $2"
 
     async def next_due(self, tx: Transaction) -> int | None:
         """Since when one waits; None: none does, whatever somebody has put there by hand."""
-        sql = f"SELECT min({self.due_at}) FROM {self.table} WHERE {self.due_at} <= $1"
+        sql = f"SELECT min(due_at) FROM {self.table} WHERE due_at <= $1"
         row = await tx.fetch_one(sql, LATEST)
         return None if row is None else row[0]
 
     async def waiting(self, tx: Transaction) -> tuple[int, int | None]:
         """How many wait, and since when the first is due, as `next_due`."""
-        sql = f"SELECT count(*), min({self.due_at}) FROM {self.table} WHERE {self.due_at} <= $1"
+        sql = f"SELECT count(*), min(due_at) FROM {self.table} WHERE due_at <= $1"
         ((number, due_at),) = await tx.fetch(sql, LATEST)
         return number, due_at
 
@@ -55,15 +53,15 @@ class Queue(msgspec.Struct, frozen=True):
         """Takes the one that has been due for longest; nobody else does until then."""
         # By which it is taken, and so whatever number SQLite has there: an expression has no type.
         first = f"""
-SELECT {self.due_at} + 0, {{encoded {self.id}}} FROM {self.table}
-WHERE {self.due_at} <= $1 AND {self.is_due} AND {self.id} IS NOT NULL
-ORDER BY {self.due_at} LIMIT 1
+SELECT due_at + 0, {{encoded {self.id}}} FROM {self.table}
+WHERE due_at <= $1 AND {self.is_due} AND {self.id} IS NOT NULL
+ORDER BY due_at LIMIT 1
 """
         # Two nodes may find the same row; the second then finds that it is not due any more.
         take = f"""
-UPDATE {self.table} SET {self.due_at} = $3, {self.attempts} = abs({self.attempts} % 1000) + 1
+UPDATE {self.table} SET due_at = $3, attempts = abs(attempts % 1000) + 1
 WHERE {self.claimed}
-RETURNING CAST({self.attempts} AS BIGINT)
+RETURNING CAST(attempts AS BIGINT)
 """
         if (found := await tx.fetch_one(first, now)) is None:
             return None
@@ -73,7 +71,7 @@ RETURNING CAST({self.attempts} AS BIGINT)
 
     async def put_off(self, tx: Transaction, one: Claimed, due_at: int) -> None:
         """Lets it be tried again then, unless another has its place."""
-        sql = f"UPDATE {self.table} SET {self.due_at} = $3 WHERE {self.claimed}"
+        sql = f"UPDATE {self.table} SET due_at = $3 WHERE {self.claimed}"
         await tx.execute(sql, one.until, one.id, due_at)
 
 
