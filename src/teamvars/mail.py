@@ -67,7 +67,7 @@ def compose_memo(memo: Memo, sender: str, public_url: str) -> EmailMessage:
     Undeliverable.
     """
     message = _to(memo.address, sender, memo.subject, f"memo {memo.id} {memo.text}".encode())
-    message.set_content(f"{memo.text}\n\n{public_url}\n")
+    message.set_content(f"{memo.text}\n\n{public_url}{memo.page}\n")
     return message
 
 

@@ -529,6 +529,7 @@ async def test_owners_are_told_where_a_runner_stands_whenever_that_changes(
     assert " UTC. Nothing is handed to it before" in texts[0]
     assert "Whoever runs this service approved it at 2" in texts[1]
     assert "Whoever runs this service took its approval back at 2" in texts[2]
+    assert f"{PUBLIC_URL}/app/{tenant.organization}/runners" in texts[0].split()
     assert len({message["Message-ID"] for message in mailbox.messages}) == 3
 
 
@@ -856,6 +857,7 @@ ALTERED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "address": TEXTS,
         "subject": TEXTS,
         "text": TEXTS,
+        "page": TEXTS,
         "due_at": NUMBERS,
         "attempts": NUMBERS,
     },

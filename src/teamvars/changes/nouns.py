@@ -282,7 +282,7 @@ STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
         write.organization_id, write.kind, write.lifetime
     ),
     TellOwners: lambda _, found, write: users.telling_owners(
-        write.organization_id, write.id, write.subject, write.text, found.now
+        write.organization_id, write.id, (write.subject, write.text, write.page), found.now
     ),
     CountLink: lambda _, found, write: invitations.counting(
         write.organization_id, counted_as(write.email), found.now

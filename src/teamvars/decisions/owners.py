@@ -41,12 +41,14 @@ class TellOwners(Write, frozen=True):
     it has none.
 
     Of an `id` one letter waits for an owner: the newest, which then says that there were others.
+    `page` is the path of what they then look at.
     """
 
     id: str
     organization_id: str
     subject: str
     text: str
+    page: str = ""
 
 
 def joined(found: Found, newcomers: Sequence[Membership]) -> Decision[None]:
@@ -84,7 +86,7 @@ def of_runner(
         f"{UNWANTED.format('delete the runner' if stands else 'rotate what it was handed')}"
     )
     subject = f"Runner {name} of {place}: {_STANDS[stands]}"
-    return TellOwners(id_, runner.organization_id, subject, text)
+    return TellOwners(id_, runner.organization_id, subject, text, f"/app/{place}/runners")
 
 
 def _doer(found: Found) -> str:

@@ -22,10 +22,13 @@ AND_BEFORE = (
 
 
 class Memo(msgspec.Struct, frozen=True):
-    """What somebody is told once, in plain text; it waits from then on, in µs UTC."""
+    """What somebody is told once, in plain text; it waits from then on, in µs UTC. `page` is the
+    path of what they then look at.
+    """
 
     id: str
     address: str
     subject: str
     text: str
     due_at: int
+    page: str = ""

@@ -77,15 +77,15 @@ RETURNING CAST(attempts AS BIGINT)
 
 MEMOS = Queue("memos")
 
-_MEMO = "SELECT {encoded id}, {encoded address}, {encoded subject}, {encoded text} FROM memos"
+_SAID = "{encoded id}, {encoded address}, {encoded subject}, {encoded text}, {encoded page}"
 
 
 async def memo(tx: Transaction, one: Claimed) -> Memo:
     """What is claimed of `MEMOS`."""
-    row = await tx.fetch_one(f"{_MEMO} WHERE {MEMOS.claimed}", one.until, one.id)
+    row = await tx.fetch_one(f"SELECT {_SAID} FROM memos WHERE {MEMOS.claimed}", one.until, one.id)
     assert row is not None
-    id_, address, subject, text = map(decoded, row)
-    return Memo(id_, address, subject, text, one.until)
+    id_, address, subject, text, page = map(decoded, row)
+    return Memo(id_, address, subject, text, one.until, page)
 
 
 async def forget_memo(tx: Transaction, one: Claimed) -> None:

@@ -245,7 +245,7 @@ TABLES: Mapping[type[Record], Table] = {
         ),
     ),
     Identity: Table("identities", _columns("id issuer subject user_id created_at")),
-    Memo: Table("memos", _columns("id address subject text due_at")),
+    Memo: Table("memos", _columns("id address subject text due_at page")),
     Login: Table(
         "logins",
         _columns(

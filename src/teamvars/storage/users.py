@@ -37,11 +37,13 @@ users.disabled = 0 AND users.id IN (
 # Of what waits for somebody under an id there is one message, lest whoever keeps changing something
 # fills the queue and the mailboxes.
 _TELL_OWNERS = f"""
-INSERT INTO memos (id, address, subject, text, due_at)
-SELECT $2 || ' ' || users.id, users.email, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT)
+INSERT INTO memos (id, address, subject, text, page, due_at)
+SELECT $2 || ' ' || users.id, users.email, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT),
+    CAST($6 AS BIGINT)
 FROM users WHERE {_IS_ACTIVE_OWNER.strip()} AND users.email <> ''
 ON CONFLICT (id) DO UPDATE SET address = excluded.address, subject = excluded.subject,
-    text = excluded.text || ' {AND_BEFORE}', due_at = excluded.due_at, attempts = 0
+    text = excluded.text || ' {AND_BEFORE}', page = excluded.page, due_at = excluded.due_at,
+    attempts = 0
 """
 
 
@@ -139,12 +141,12 @@ async def active_owners(tx: Transaction, organization_id: str) -> list[User]:
 
 
 def telling_owners(
-    organization_id: str, memo_id: str, subject: str, text: str, at: int
+    organization_id: str, memo_id: str, said: tuple[str, str, str], at: int
 ) -> Statement:
-    """The statement by which a memo waits for each active owner with an address. Its id begins so;
-    it takes the place of another with that id.
+    """The statement by which a memo waits for each active owner with an address, with a subject, a
+    text and the path of a page. Its id begins so; it takes the place of another with that id.
     """
-    return Statement(_TELL_OWNERS, (organization_id, memo_id, subject, text, at))
+    return Statement(_TELL_OWNERS, (organization_id, memo_id, *said, at))
 
 
 async def owned_alone(tx: Transaction, user_id: str) -> list[str]:

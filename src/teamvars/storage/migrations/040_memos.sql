@@ -6,6 +6,7 @@ CREATE TABLE memos (
     address {text} NOT NULL,
     subject {text} NOT NULL,
     text {text} NOT NULL,
+    page {text} NOT NULL DEFAULT '',
     due_at BIGINT NOT NULL,
     attempts BIGINT NOT NULL DEFAULT 0
 );
