@@ -134,11 +134,16 @@ def test_doctor_says_how_mail_goes_and_who_has_no_link(host: Host) -> None:
     assert "mail: not set up; 'teamvars invite' shows links instead" in host.run("doctor").out
     host.succeed("invite", "create", "dora@example.com", "--organization", "acme")
     execute(host, "UPDATE invitations SET delivery = 'failed' WHERE delivery = 'shown'")
+    execute(
+        host,
+        "INSERT INTO memos (id, address, subject, text, due_at) "
+        "VALUES ('owners', 'alice@example.com', 'New owners', 'There is one.', 1)",
+    )
     told = host.having(
         smtp_url="smtps://postman:hunter2@mail.example.com:465",
         mail_from="vars@example.com",
         public_url="https://vars.example.com",
     ).run("doctor")
-    assert "mail: by mail.example.com; messages that wait: 0" in told.out
+    assert "mail: by mail.example.com; messages that wait: 1" in told.out
     assert "Invitations whose link nobody has: " in told.out
     assert "hunter2" not in told.out + told.err

@@ -188,14 +188,16 @@ def census_findings(census: Census) -> list[Finding]:
     ]
 
 
-def mail_findings(server: str | None, counted: Mapping[Delivery, int]) -> list[Finding]:
-    """Whether messages go out, by which server, and which invitations nobody has a link to."""
+def mail_findings(server: str | None, counted: Mapping[Delivery, int], memos: int) -> list[Finding]:
+    """Whether messages go out, by which server, how many wait besides so many memos, and which
+    invitations nobody has a link to.
+    """
     waiting, failed = counted.get(Delivery.WAITING, 0), counted.get(Delivery.FAILED, 0)
     if server is None:
         text = "not set up; 'teamvars invite' shows links instead"
         findings = [_ok("mail", text)]
     else:
-        findings = [_ok("mail", f"by {server}; messages that wait: {waiting}")]
+        findings = [_ok("mail", f"by {server}; messages that wait: {waiting + memos}")]
     without = failed + counted.get(Delivery.NONE, 0) + (waiting if server is None else 0)
     if without:
         text = (

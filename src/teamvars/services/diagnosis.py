@@ -60,6 +60,7 @@ from teamvars.storage import (
     installation,
     invitations,
     organizations,
+    queues,
     runners,
     streams,
     tokens,
@@ -180,10 +181,11 @@ class Diagnosis:
         return address_findings(await self._database.read(newest))
 
     async def of_mail(self, server: str | None) -> list[Finding]:
-        """How mail goes out, which is not tried here, and the invitations that hang on it."""
+        """How mail goes out, which is not tried here, and what hangs on it."""
         now = self._database.now()
         counted = await self._database.read(lambda tx: invitations.count_by_delivery(tx, now))
-        return mail_findings(server, counted)
+        memos, _ = await self._database.read(queues.MEMOS.waiting)
+        return mail_findings(server, counted, memos)
 
     async def _of_tokens(self, tx: Transaction) -> list[Finding]:
         now = self._database.now()
