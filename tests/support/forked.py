@@ -196,7 +196,7 @@ def _fill_gaps() -> None:
     allocate.restype, allocate.argtypes = ctypes.c_size_t, [ctypes.c_size_t]
     last = allocate(_LARGEST_GAP)
     for size in range(_LARGEST_GAP, 0, -16):
-        while (place := allocate(size)) < last:
+        while 0 < (place := allocate(size)) < last:
             pass
         last = place  # behind all that was in use
 
