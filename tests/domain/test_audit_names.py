@@ -89,6 +89,13 @@ def test_who_acted_where_and_with_what_is_named_and_an_operator_by_the_account()
     assert told.of_token(by_user._replace(token_id="at-2")) is None
 
 
+@pytest.mark.parametrize("type_", ["projects", "nouns-to-come"])
+def test_whatever_an_organization_has_is_named_with_it(type_: str) -> None:
+    made = entry("org-1", 6, ("noun.create", type_, "new-1"), name="live")
+    told = [names.of("new-1") for names in (AuditNames([made, *ENTRIES]), AuditNames([made]))]
+    assert told == ["New/live", "org-1/live"]
+
+
 def test_the_name_of_a_team_may_have_a_slash() -> None:
     made = [
         entry("org-1", 6, ("team.create", "teams", "team-1"), name="eu/crew"),

@@ -137,6 +137,9 @@ ACTIONS: Mapping[str, Action] = {
     "runner.delete": _about("runners", "name closes"),
 }
 
+NAMING = tuple(name for name, one in ACTIONS.items() if one.always & {"name", "username", "email"})
+"""The actions whose entries tell what users, organizations and all in these are called."""
+
 _PLACES = ("to", "workspace", "workspaces", "project", "projects", "former-project")
 """The names under which details have ids of workspaces, sets or projects, other than that of the
 stream.

@@ -14,7 +14,7 @@ OPERATOR = "operator"
 """The kind of actor whose id is the name of an account."""
 INVITING = ("invitation.create", "invitation.resend")
 """The actions that say as what address a user was invited."""
-_IN_ORGANIZATION = ("projects", "teams", "workspaces", "varsets", "runners")
+_IN_NONE = ("users", "organizations")
 
 
 class AuditNames:
@@ -106,7 +106,7 @@ class AuditNames:
         else:
             self._names[id_] = name
         self._types[id_] = entry.subject_type
-        if entry.subject_type in _IN_ORGANIZATION:
+        if entry.subject_type not in _IN_NONE:
             self._organizations[id_] = entry.stream_id
         for one in (name, _text(details.get("from"))):
             if one is not None:

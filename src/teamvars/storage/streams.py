@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.audit import (
     MOVED,
+    NAMING,
     NO_ORGANIZATION,
     SYSTEM_STREAM,
     AuditEntry,
@@ -66,10 +67,7 @@ _ABOUT_KEY = """subject_type = 'vars' AND (
     replace(details, '"key":' || CAST($n AS TEXT), '') <> details
     OR replace(details, '"from":' || CAST($n AS TEXT), '') <> details)"""
 _NEWEST_FIRST = "ORDER BY at DESC, stream_id DESC, sequence DESC"
-_NAMING = """(subject_type IN ('users', 'organizations', 'projects')
-    OR action IN ('team.create', 'team.rename', 'workspace.create', 'workspace.rename',
-        'varset.create', 'varset.rename', 'runner.create', 'runner.update',
-        'invitation.create', 'invitation.resend'))"""
+_NAMING = f"action IN ({', '.join(map(repr, NAMING))})"
 # That of the index `audit_entries_standing`, word for word.
 _IS_STANDING = """(action = 'member.add' OR action = 'member.remove'
     OR action = 'membership.create' OR action = 'membership.update'
@@ -279,9 +277,7 @@ def _condition(wanted: AuditFilter) -> tuple[str, list[object]]:
 
 
 async def naming(tx: Transaction, piece: Piece) -> list[AuditEntry]:
-    """The entries of a piece that say what users, organizations, teams, workspaces and runners are
-    called, oldest first; see `AuditNames`.
-    """
+    """The entries of a piece that say what something is called, oldest first; see `AuditNames`."""
     return await _fetch_entries(tx, f"{_BETWEEN} AND {_NAMING} ORDER BY sequence", *piece)
 
 
