@@ -41,12 +41,17 @@ SAMPLES: Mapping[str, tuple[object, object]] = {
 """Of each attribute that an update or an apply may change, what it is before and after."""
 
 
+def as_documents_say(name: str) -> str:
+    """What documents call the attribute that a field of that name has."""
+    return name.replace("_", "-")
+
+
 def names_of_the_console() -> Collection[str]:
     """What the console calls the attributes, where two people have changed one variable."""
     text = (Path(console.__file__).parent / "static" / "conflict.js").read_text()
     named = re.search(r"const NAMES = \{(.+?)\}", text, re.DOTALL)
     assert named is not None
-    return re.findall(r"(\w+):", named[1])
+    return re.findall(r"([\w-]+)\"?:", named[1])
 
 
 def told_to_programs() -> set[str]:
@@ -78,7 +83,8 @@ PLACES: Mapping[str, Collection[str]] = {
 
 @pytest.mark.parametrize("place", PLACES)
 def test_every_place_has_every_attribute(place: str) -> None:
-    lacking = SAID - set(PLACES[place])
+    there, said = (set(map(as_documents_say, names)) for names in (PLACES[place], SAID))
+    lacking = said - there
     assert not lacking, f"{place} lacks {', '.join(sorted(lacking))}."
 
 
@@ -99,9 +105,9 @@ def item(key: str, **attributes: object) -> dict[str, object]:
     return {"type": "vars", "attributes": {"key": key, "category": "tool", **attributes}}
 
 
-@pytest.mark.parametrize("name", sorted(SAMPLES))
-async def test_every_write_keeps_it_and_every_read_shows_it(tenant: Tenant, name: str) -> None:
-    before, after = SAMPLES[name]
+@pytest.mark.parametrize("field", sorted(SAMPLES))
+async def test_every_write_keeps_it_and_every_read_shows_it(tenant: Tenant, field: str) -> None:
+    name, (before, after) = as_documents_say(field), SAMPLES[field]
     workspace, other = (f"/workspaces/{tenant.workspaces[one]}" for one in ("network", "payments"))
     found: dict[str, object] = {}
 
@@ -119,7 +125,7 @@ async def test_every_write_keeps_it_and_every_read_shows_it(tenant: Tenant, name
     note("the answer to an update", (await told(tenant, "PATCH", path, change))["data"])
     note("a read", (await told(tenant, "GET", path))["data"])
     note("a list", (await tenant.variables())[0])
-    search = f"/organizations/{tenant.organization}/vars?fields[vars]={name.replace('_', '-')}"
+    search = f"/organizations/{tenant.organization}/vars?fields[vars]={name}"
     note("a search", (await told(tenant, "GET", search))["data"][0])
     trail = await told(tenant, "GET", f"{workspace}/audit-events?page[size]=1")
     assert trail["data"][0]["attributes"]["changed"] == [name], "what the audit trail calls changed"
@@ -137,9 +143,10 @@ async def test_every_write_keeps_it_and_every_read_shows_it(tenant: Tenant, name
     assert not found, f"{name} is lost; it should be {after!r}, but: {found}"
 
 
-@pytest.mark.parametrize("name", sorted(SAMPLES))
-async def test_an_item_that_is_deleted_says_nothing_of_it(tenant: Tenant, name: str) -> None:
-    goes = {**item("gone", **{name: SAMPLES[name][0]}), "meta": {"delete": True}}
+@pytest.mark.parametrize("field", sorted(SAMPLES))
+async def test_an_item_that_is_deleted_says_nothing_of_it(tenant: Tenant, field: str) -> None:
+    name = as_documents_say(field)
+    goes = {**item("gone", **{name: SAMPLES[field][0]}), "meta": {"delete": True}}
     path = f"/workspaces/{tenant.workspaces['network']}/actions/apply"
     document = {"data": [goes], "meta": {"versioned": True}}
     answer = await tenant.call("owner", "POST", path, document)

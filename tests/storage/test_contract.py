@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from teamvars.domain.errors import Refusal
 from teamvars.domain.keys import Sealed
@@ -18,6 +19,7 @@ from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.kernel.variables import Category
 from teamvars.storage import organizations, streams, tables, teams, users, variables
 from teamvars.storage.database import Database, MissingReference, Taken, Transaction
+from tests.security.samples import VARIABLE
 from tests.storage.stores import adding, bring_up, opened, words
 from tests.support.deployment import Deployment
 
@@ -85,19 +87,8 @@ async def schema(empty_url: str) -> AsyncIterator[Database]:
 
 def stored(key: str, **changes: Any) -> StoredVariable:
     """A variable of `ws-1`."""
-    fields: dict[str, Any] = {
-        "id": f"var-{key}",
-        "owner_id": "ws-1",
-        "key": key,
-        "value": None,
-        "description": "",
-        "category": Category.TOOL,
-        "hcl": False,
-        "sensitive": False,
-        "version_id": "1",
-        "created_at": 1,
-    }
-    return StoredVariable(Variable(**{**fields, **changes}), Sealed(b"sealed", 1), 6)
+    variable = replace(VARIABLE, **{"id": f"var-{key}", "key": key, **changes})
+    return StoredVariable(variable, Sealed(b"sealed", 1), 6)
 
 
 async def insert(database: Database, *rows: StoredVariable) -> None:
