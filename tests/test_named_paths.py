@@ -147,7 +147,8 @@ def test_what_a_document_names_is_there(document: Path) -> None:
     assert not found, "\n" + "\n".join(found)
 
 
-def test_each_noun_of_the_design_has_its_modules() -> None:
+def modules_of_nouns() -> Iterator[tuple[str, str]]:
+    """Each noun of the design, with the modules that its row names."""
     found = NOUNS.search(DESIGN.read_text())
     assert found is not None
     rooms = [cell.strip() for cell in found[1].split("|")]
@@ -155,5 +156,16 @@ def test_each_noun_of_the_design_has_its_modules() -> None:
         noun, *cells = [cell.strip() for cell in row.strip("|").split("|")]
         for room, cell in zip(rooms, cells, strict=True):
             for name in CODE.findall(cell):
-                path = f"{room}/{name.rstrip('/')}"
-                assert path in paths(), f"docs/design.md says that {noun} is in {path}: it is not"
+                yield noun, f"{room}/{name.rstrip('/')}"
+
+
+def test_each_noun_of_the_design_has_its_modules() -> None:
+    for noun, path in modules_of_nouns():
+        assert path in paths(), f"docs/design.md says that {noun} is in {path}: it is not"
+
+
+def test_each_module_of_decisions_is_of_a_noun_of_the_design() -> None:
+    named = {path for _, path in modules_of_nouns()} | {"decisions/needs", "decisions/__init__"}
+    there = {path.stem for path in (ROOT / "src" / "teamvars" / "decisions").glob("*.py")}
+    lacking = {f"decisions/{name}" for name in there} - named
+    assert not lacking, f"the nouns of docs/design.md have no row with {', '.join(lacking)}"
