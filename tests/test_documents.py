@@ -236,6 +236,18 @@ def test_every_route_is_in_its_table_with_who_may(described: Mapping[str, list[s
     assert not tables, "docs/api.md has tables of what is not there"
 
 
+def test_every_attribute_that_a_request_may_say_is_in_the_document() -> None:
+    told = set(re.findall(r"[a-z][a-z0-9-]*", (ROOT / "docs" / "api.md").read_text()))
+    lacking = {
+        name: missing
+        for name, schema in document_in(STANDARD)["components"]["schemas"].items()
+        # The console alone approves logins.
+        if re.fullmatch(r"New(?!Login)\w+Attributes|\w+Changes", name)
+        if (missing := schema["properties"].keys() - told)
+    }
+    assert not lacking, f"docs/api.md lacks {lacking}"
+
+
 @pytest.fixture
 def described() -> Mapping[str, list[str]]:
     """The row of every route, by the noun it belongs to."""
