@@ -25,6 +25,7 @@ from teamvars.web.variables.requests import NewVariableAttributes, VariableChang
 from tests.faults.machine import strategies
 from tests.faults.model import variables as model
 from tests.security.samples import VARIABLE
+from tests.support.ids import set_of
 from tests.support.tenant import Tenant, faults, variable_document
 
 ASSIGNED = {"id", "owner_id", "version_id", "created_at"}
@@ -141,6 +142,24 @@ async def test_every_write_keeps_it_and_every_read_shows_it(tenant: Tenant, fiel
     copied = {one["attributes"]["key"]: one for one in await tenant.variables("payments")}
     note("a copy", copied["region"])
     assert not found, f"{name} is lost; it should be {after!r}, but: {found}"
+
+
+@pytest.mark.parametrize("field", sorted(SAMPLES))
+async def test_a_variable_of_a_set_keeps_it_and_workspaces_get_it(
+    tenant: Tenant, field: str
+) -> None:
+    name, (before, after) = as_documents_say(field), SAMPLES[field]
+    workspace_id = tenant.workspaces["network"]
+    ids = await set_of(tenant, "owner", tenant.organization, workspace_id)
+    variables = f"/varsets/{ids['varset_id']}/relationships/vars"
+    path = f"{variables}/{ids['set_variable_id']}"
+    for said in (before, after):
+        attributes = {"value": "1", name: said}
+        change = {"data": {"type": "vars", "id": ids["set_variable_id"], "attributes": attributes}}
+        shown = [(await told(tenant, "PATCH", path, change))["data"]]
+        gets = (f"/workspaces/{workspace_id}/{one}" for one in ("all-vars", "effective-vars"))
+        shown += [(await told(tenant, "GET", one))["data"][0] for one in (variables, *gets)]
+        assert [one["attributes"][name] for one in shown] == [said] * 4
 
 
 @pytest.mark.parametrize("field", sorted(SAMPLES))
