@@ -11,6 +11,18 @@ from tests.web.test_accesses import grant
 
 TFVARS = 'region = "us"\nports  = [80, 443]\nsame = "x"\nPSK = "rotated"\n'
 
+ENV = """\
+# How it is run
+  # and how much it tells
+  LEVEL=info
+CERTIFICATE="-----BEGIN
+MIIB==
+-----END"
+RULES='{
+  "all": true
+}'
+"""
+
 DROP = """(text) => {
   const data = new DataTransfer();
   data.items.add(new File([text], "prod.env", { type: "text/plain" }));
@@ -99,6 +111,21 @@ async def test_a_pasted_file_is_looked_at_and_then_applied(site: Site, crowd: Cr
     assert (stored["region"]["value"], stored["ports"]["value"]) == ("us", None)
     assert (stored["ports"]["hcl"], stored["ports"]["sensitive"]) == (True, True)
     assert await page.locator("dialog").count() == 0
+
+
+async def test_lines_of_an_env_file_are_known_whatever_stands_before_and_between_them(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant)
+    await visitor.page.evaluate(PASTE, ENV)
+    await visitor.button("Preview").click()
+    assert await outcomes(visitor.page) == dict.fromkeys(("LEVEL", "CERTIFICATE", "RULES"), "new")
+    await visitor.button("Apply 3 changes").click()
+    await visitor.row("RULES").wait_for()
+    stored = await sqlite_site.stored(tenant)
+    assert {one["category"] for one in stored.values()} == {"env"}
+    assert stored["CERTIFICATE"]["value"] == "-----BEGIN\nMIIB==\n-----END"
 
 
 async def test_a_dropped_env_file_with_faults_imports_nothing_and_says_where(

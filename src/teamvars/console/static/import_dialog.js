@@ -337,7 +337,8 @@ function formatOf(fileName, text) {
   if (/\.tfvars$/i.test(fileName)) return "tfvars";
   if (/(^|[./])env\b/i.test(fileName)) return "dotenv";
   if (/^\s*\{/.test(text)) return "json";
-  const lines = text.split("\n").filter((one) => one.trim() && !one.startsWith("#"));
+  const isQuoted = /=(["'])[^]*?\1/g; // by lines, as no string of the other format goes on
+  const lines = text.replace(isQuoted, "=").split("\n").map((one) => one.trim()).filter((one) => one && !one.startsWith("#"));
   const isShell = (/** @type {string} */ one) => /^(export\s+)?[A-Za-z_][A-Za-z0-9_.]*=/.test(one);
   return lines.length && lines.every(isShell) ? "dotenv" : "tfvars";
 }
