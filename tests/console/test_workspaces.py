@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.console.hands.test_elsewhere import UNSETTLED
 from tests.console.visitors import Crowd, Site, held, small_pages
@@ -160,6 +160,70 @@ async def test_a_page_begins_at_its_top_and_back_and_forward_lead_to_where_one_w
     await page.go_forward()
     await visitor.button("Edit KEY_00").wait_for()
     await page.wait_for_function("() => scrollY === 300")
+
+
+async def test_whoever_goes_back_or_reloads_finds_the_rows_that_came_after_the_first(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    await asyncio.gather(*(sqlite_site.make(tenant, f"KEY_{at:02}") for at in range(60)))
+    visitor = await crowd.member(sqlite_site, tenant)
+    page, last = visitor.page, visitor.button("Edit KEY_59")
+    await last.focus()
+    await page.wait_for_function("() => scrollY && history.state?.top === scrollY")
+    was = await page.evaluate("scrollY")
+    await page.get_by_role("link", name="Access").dispatch_event(
+        "click"
+    )  # which scrolls to nothing
+    await page.get_by_role("heading", name="Who has access").wait_for()
+    await page.go_back()
+    await page.wait_for_function("was => scrollY === was", arg=was)
+    await page.reload()
+    await last.wait_for()
+    await page.wait_for_function("was => scrollY === was", arg=was)
+
+
+async def test_whoever_goes_back_finds_of_a_list_all_that_was_shown(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    path = f"/organizations/{tenant.organization}/teams"
+    documents = (
+        {"data": {"type": "teams", "attributes": {"name": f"team-{at:03}"}}} for at in range(100)
+    )
+    await asyncio.gather(*(tenant.call("owner", "POST", path, one) for one in documents))
+    visitor = await crowd.arrived(sqlite_site, tenant, "teams")
+    page = visitor.page
+    await visitor.button("Show more").click()
+    last = page.get_by_role("link", name="writers")
+    await last.focus()
+    await page.wait_for_function("() => scrollY && history.state?.top === scrollY")
+    was = await page.evaluate("scrollY")
+    await last.press("Enter")
+    await page.get_by_role("heading", level=1, name="writers").wait_for()
+    await page.go_back()
+    await last.wait_for()
+    await page.wait_for_function("was => scrollY === was", arg=was)
+
+
+async def test_what_is_looked_for_is_not_said_to_be_nowhere_before_all_is_looked_at(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.arrived(sqlite_site, await sqlite_site.tenant(), "workspaces")
+    page, found = visitor.page, visitor.page.get_by_text("No key that you can see has this in it.")
+
+    async def look_at_some(route: Route) -> None:
+        path = route.request.url.removeprefix(sqlite_site.url)
+        await route.fulfill(json={"data": [], "links": {"next": path}})
+
+    await page.route("**/vars?*", look_at_some)
+    await page.get_by_label("Find a key anywhere").fill("PSK")
+    await visitor.button("Search on").wait_for()
+    await page.get_by_text("None of those looked at so far has this in its key.").wait_for()
+    await expect(found).to_have_count(0)
+    await page.unroute("**/vars?*")
+    await visitor.button("Search on").click()
+    await found.wait_for()
 
 
 async def test_the_name_of_a_tab_says_which_page_of_what_it_has(

@@ -250,7 +250,7 @@ async function goBack() {
   if (!holds()) {
     if (session.token() === null) return address.arrive(); // whoever signs in then sees that page
     await render();
-    scrollTo(0, history.state?.top ?? 0);
+    scrollTo(0, address.top);
     return lead(document.querySelector("h1"));
   }
   history.pushState(null, "", address.shown); // stays where it was until it is clear that one leaves
@@ -286,8 +286,9 @@ async function start() {
   const reason = await takeUp();
   clearTimeout(waiting);
   session.watch({ ask: askToStay, holds });
-  if (session.token() === null) askToSignIn(reason);
-  else await render();
+  if (session.token() === null) return askToSignIn(reason);
+  await render();
+  scrollTo(0, address.top);
 }
 
 start();

@@ -10,6 +10,8 @@ import { redraw } from "./redraw.js";
 /** @import { Attributes } from "./dom.js" */
 
 const WAIT_MS = 200;
+/** No page of rows that has another one behind it is lower. */
+const LOWEST_PAGE_PX = 4000;
 /** No name, address or key is longer, nor what is looked for; an address that said more would lead nowhere. */
 export const LONGEST = 256;
 /** By what an address says which words a list is narrowed to. */
@@ -31,7 +33,7 @@ export class PagedList {
   #shown = "";
   /** @type {Entries} */
   #entries = [];
-  #last = 1;
+  #last = Math.ceil((address.top + innerHeight) / LOWEST_PAGE_PX);
   #next = 1;
   total = 0;
 

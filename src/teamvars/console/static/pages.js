@@ -61,6 +61,11 @@ export const address = {
   /** What it was when a page was shown, or since then. */
   shown: "",
 
+  /** How far down one was there: a reload and whoever goes back come to that, too. */
+  get top() {
+    return history.state?.top ?? 0;
+  },
+
   /** Another page is shown. */
   arrive() {
     address.shown = location.pathname + location.search;

@@ -89,7 +89,8 @@ export class KeySearch {
     }
     const fresh = found.map((one) => ({ key: one.id, seen: JSON.stringify(one), make: () => this.#row(one) }));
     this.#entries = isFirst ? fresh : [...this.#entries, ...fresh];
-    const none = { key: "none", seen: true, make: () => h("li", { class: "hint" }, "No key that you can see has this in it.") };
+    const text = next ? "None of those looked at so far has this in its key." : "No key that you can see has this in it.";
+    const none = { key: "none", seen: text, make: () => h("li", { class: "hint" }, text) };
     redraw(this.rows, this.#entries.length ? this.#entries : [none]);
     this.#rest = next ?? "";
     announce(`${count(this.#entries.length, "variable")} found${next ? " so far" : ""}`);

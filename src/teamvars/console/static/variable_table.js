@@ -2,6 +2,7 @@
 
 import { button, h, little, name, pictureButton, spelled } from "./dom.js";
 import { lead } from "./hands.js";
+import { address } from "./pages.js";
 import { redraw } from "./redraw.js";
 
 /** @import { Attributes } from "./dom.js" */
@@ -64,7 +65,7 @@ export class VariableTable {
    * @param {{order: Order, descending: boolean, look: string}} list
    */
   draw(variables, { order, descending, look }) {
-    const top = Math.max(this.#body.getBoundingClientRect().top, 0);
+    const top = this.#drawn ? Math.max(this.#body.getBoundingClientRect().top, 0) : -address.top;
     this.#piece = Math.ceil(Math.max(innerHeight - top, LOWEST_ROW_PX) / LOWEST_ROW_PX);
     this.#rows = this.#withEdited(variables);
     this.heads.forEach((head, at) => {
