@@ -212,6 +212,21 @@ async def test_nobody_is_asked_about_what_is_saved_by_then(sqlite_site: Site, cr
     assert (await sqlite_site.stored(tenant))["LEVEL"]["value"] == "error"
 
 
+async def test_whoever_goes_back_twice_is_asked_once(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.arrived(sqlite_site, tenant, "workspaces")
+    page, question = visitor.page, visitor.page.get_by_role("dialog", name="Leave what you typed?")
+    await page.get_by_role("link", name="network").click()
+    await visitor.add("LEVEL", "info")
+    await page.go_back()
+    await question.wait_for()
+    await page.go_back()
+    await expect(question).to_have_count(1)
+    await visitor.button("Stay").click()
+    await expect(question).to_have_count(0)
+    await expect(page.get_by_label("Value", exact=True)).to_be_focused()
+
+
 async def test_what_was_only_looked_for_in_a_dialog_that_was_left_fails_in_silence(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -10,6 +10,8 @@ import { settleAll } from "./hands.js";
 const open = [];
 let made = 0;
 let aside = false;
+/** Whether what is typed may be lost is asked once at a time: whoever wants to leave again is asked again. */
+let asking = new AbortController();
 /**
  * Of each, what had the focus in it last.
  * @type {WeakMap<Element, HTMLElement>}
@@ -113,7 +115,8 @@ export async function mayLose(element) {
   if (!holdsTyped(element)) return true;
   const isSent = element.matches("[data-sent]") || element.querySelector("[data-sent]");
   const text = isSent ? "It was sent, and may be saved all the same." : "It has not been saved.";
-  const over = new AbortController();
+  asking.abort();
+  const over = asking = new AbortController();
   const watching = new MutationObserver(() => {
     if (!element.isConnected || !holdsTyped(element)) over.abort();
   });
