@@ -135,6 +135,22 @@ async def test_every_error_stands_at_the_field_it_is_about(site: Site, crowd: Cr
     assert await description.get_attribute("aria-invalid") is None
 
 
+async def test_whoever_is_led_to_a_field_sees_it_and_its_error_in_a_low_window(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
+    page, key = visitor.page, visitor.page.get_by_label("Key", exact=True)
+    await page.set_viewport_size({"width": 360, "height": 400})
+    await visitor.button("Add variable").click()
+    await expect(key).to_be_focused()
+    await expect(key).to_be_in_viewport(ratio=1)
+    await key.fill("a b")
+    sends = page.get_by_role("form").get_by_role("button", name="Add variable")
+    await sends.click()
+    await expect(key).to_be_focused()
+    await expect(page.locator(".field .error")).to_be_in_viewport(ratio=1)
+
+
 async def test_line_breaks_that_a_field_does_not_keep_are_kept(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -80,12 +80,15 @@ export function isLeft(element) {
 }
 
 /**
- * Puts the focus on an element, where nobody has gone on to type elsewhere than in `from`.
+ * Puts the focus on an element, where nobody has gone on to type elsewhere than in `from`. Nothing scrolls, unless it is a field:
+ * whoever types there sees it, and what is said of it.
  * @param {HTMLElement | null | undefined} element
  * @param {Element | null} [from]
  */
 export function lead(element, from) {
-  if (!fieldInUse(from)) element?.focus({ preventScroll: true });
+  if (fieldInUse(from)) return;
+  element?.focus({ preventScroll: true });
+  element?.closest(".field")?.scrollIntoView({ block: "nearest" });
 }
 
 /**
