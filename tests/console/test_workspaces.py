@@ -171,16 +171,14 @@ async def test_whoever_goes_back_or_reloads_finds_the_rows_that_came_after_the_f
     page, last = visitor.page, visitor.button("Edit KEY_59")
     await last.focus()
     await page.wait_for_function("() => scrollY && history.state?.top === scrollY")
-    was = await page.evaluate("scrollY")
-    await page.get_by_role("link", name="Access").dispatch_event(
-        "click"
-    )  # which scrolls to nothing
+    access = page.get_by_role("link", name="Access")
+    await access.dispatch_event("click")  # which scrolls to nothing
     await page.get_by_role("heading", name="Who has access").wait_for()
     await page.go_back()
-    await page.wait_for_function("was => scrollY === was", arg=was)
+    await expect(last).to_be_in_viewport()
     await page.reload()
     await last.wait_for()
-    await page.wait_for_function("was => scrollY === was", arg=was)
+    await expect(last).to_be_in_viewport()
 
 
 async def test_whoever_goes_back_finds_of_a_list_all_that_was_shown(
@@ -198,12 +196,11 @@ async def test_whoever_goes_back_finds_of_a_list_all_that_was_shown(
     last = page.get_by_role("link", name="writers")
     await last.focus()
     await page.wait_for_function("() => scrollY && history.state?.top === scrollY")
-    was = await page.evaluate("scrollY")
     await last.press("Enter")
     await page.get_by_role("heading", level=1, name="writers").wait_for()
     await page.go_back()
     await last.wait_for()
-    await page.wait_for_function("was => scrollY === was", arg=was)
+    await expect(last).to_be_in_viewport()
 
 
 async def test_what_is_looked_for_is_not_said_to_be_nowhere_before_all_is_looked_at(
