@@ -183,9 +183,10 @@ def test_a_command_that_looks_at_the_mark_connects_to_the_store_once(
         name = urlsplit(url).path.removeprefix("/")
         host = host.having(database_url=url)
         host.succeed("init")
-        before = sessions(postgres_server, name)
-        host.succeed("token", "list")
-        assert sessions(postgres_server, name) == before + 1
+        for words in (("token", "list"), ("doctor",)):
+            before = sessions(postgres_server, name)
+            host.succeed(*words)
+            assert sessions(postgres_server, name) == before + 1
 
 
 def sessions(server: Postgres, name: str) -> int:

@@ -40,7 +40,7 @@ def run(
     database = store_of(config)
 
     async def with_services() -> T:
-        async with _opened(config, database) as marking:
+        async with opened(config, database) as marking:
             marking.warn()
             keys, setup = wiring.keys_of(config), wiring.setup_of(config)
             all_services = wiring.services(database, keys, config.quota, setup=setup)
@@ -132,7 +132,7 @@ class Marking(msgspec.Struct, frozen=True):
 
 
 @asynccontextmanager
-async def _opened(config: Settings, database: Database) -> AsyncIterator[Marking]:
+async def opened(config: Settings, database: Database) -> AsyncIterator[Marking]:
     """Opens the store of the settings, with what the keyring's mark says. Raises NotReady when the
     mark names a store, and this one is empty or not there.
     """
@@ -163,7 +163,7 @@ async def marking_of(config: Settings) -> Marking:
     store, and the one of the settings is empty or not there.
     """
     try:
-        async with _opened(config, database_for(config.url)) as marking:
+        async with opened(config, database_for(config.url)) as marking:
             return marking
     except Refusal as refusal:
         if not _is_missing(refusal):

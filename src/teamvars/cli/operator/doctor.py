@@ -9,7 +9,7 @@ from functools import partial
 from teamvars import settings, wiring
 from teamvars.cli.commands import CLIENT_VARIABLES
 from teamvars.cli.exits import ERROR
-from teamvars.cli.operator.context import marking_of
+from teamvars.cli.operator.context import opened
 from teamvars.cli.operator.host import (
     PROBLEMS,
     database_file,
@@ -89,8 +89,8 @@ async def _store(config: Settings, every_value: bool) -> AsyncIterator[list[Find
     """What is found of each of `_PARTS`. Raises at the first thing without which the rest cannot be
     looked at; a row that nobody foresaw hides only its own part.
     """
-    found = await marking_of(config)
-    async with database_for(config.url) as database:
+    database = database_for(config.url)
+    async with opened(config, database) as marking:
         diagnosis = Diagnosis(database, wiring.clock)
         installation = Installation(database)
         engine = await diagnosis.of_engine()
@@ -103,7 +103,7 @@ async def _store(config: Settings, every_value: bool) -> AsyncIterator[list[Find
         yield [
             Finding(_OK, "keyring", _wholeness(config)),
             _schema(await installation.outstanding()),
-            found.finding,
+            marking.finding,
         ]
         providers = [one.provider for one in wiring.setup_of(config).clients]
         looks: Sequence[Callable[[], Awaitable[list[Finding]]]] = (

@@ -20,7 +20,7 @@ from granian.log import LogLevels
 from teamvars import __version__, logs, settings, wiring
 from teamvars.cli.exits import Failure, Misuse
 from teamvars.cli.operator import exporter
-from teamvars.cli.operator.context import is_over_soon, marking_of
+from teamvars.cli.operator.context import is_over_soon, opened
 from teamvars.cli.operator.host import finish, load_settings, require_closed
 from teamvars.cli.operator.server import Application, Server
 from teamvars.cli.options import OneOf, command, option
@@ -169,11 +169,11 @@ async def _require_ready(config: Settings, by: Wrapping | None) -> None:
 
 async def _look(config: Settings, by: Wrapping | None) -> None:
     require_closed(config)
-    warning = (await marking_of(config)).warning
-    if warning is not None:
-        log.warning("the keyring is marked for another store", reason=warning)
-    keys = keyring.load(config.keyring_path, by)
-    async with database_for(config.url) as database:
+    database = database_for(config.url)
+    async with opened(config, database) as marking:
+        if marking.warning is not None:
+            log.warning("the keyring is marked for another store", reason=marking.warning)
+        keys = keyring.load(config.keyring_path, by)
         await Installation(database).require_ready(keys)
 
 
