@@ -165,7 +165,9 @@ class Audit(UseCases):
         names = await audit_pages.names(tx) if query.is_by_name else AuditNames()
         wanted = await audit_pages.resolved(tx, names, query)
         found = await streams.search(tx, wanted, limit)
-        return found, await audit_pages.names(tx, AuditNames.ids_in(found))
+        if not query.is_by_name:
+            names = await audit_pages.names(tx, AuditNames.ids_in(found))
+        return found, names
 
     async def heads(self) -> list[tuple[Head, bool]]:
         """Where every stream stands now, to be kept where nobody with the database can reach.

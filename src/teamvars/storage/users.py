@@ -26,21 +26,18 @@ NEVER_KNOWN = (
     "AND NOT EXISTS (SELECT 1 FROM memberships AS known "
     "WHERE known.user_id = users.id AND known.status = 'active'))"
 )
-_IS_ACTIVE_OWNER = """
-users.disabled = 0 AND users.id IN (
-    SELECT memberships.user_id FROM teams
-    JOIN team_members ON team_members.team_id = teams.id
-    JOIN memberships ON memberships.id = team_members.membership_id
-    WHERE teams.organization_id = $1 AND teams.is_owners = 1 AND memberships.status = 'active'
-)
-"""
 # Of what waits for somebody under an id there is one message, lest whoever keeps changing something
 # fills the queue and the mailboxes.
 _TELL_OWNERS = f"""
 INSERT INTO memos (id, address, subject, text, page, due_at)
 SELECT $2 || ' ' || users.id, users.email, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT),
     CAST($6 AS BIGINT)
-FROM users WHERE {_IS_ACTIVE_OWNER.strip()} AND users.email <> ''
+FROM users WHERE users.disabled = 0 AND users.id IN (
+    SELECT memberships.user_id FROM teams
+    JOIN team_members ON team_members.team_id = teams.id
+    JOIN memberships ON memberships.id = team_members.membership_id
+    WHERE teams.organization_id = $1 AND teams.is_owners = 1 AND memberships.status = 'active'
+) AND users.email <> ''
 ON CONFLICT (id) DO UPDATE SET address = excluded.address, subject = excluded.subject,
     text = excluded.text || ' {AND_BEFORE}', page = excluded.page, due_at = excluded.due_at,
     attempts = 0
@@ -133,11 +130,6 @@ async def owner_streams(tx: Transaction, user_id: str) -> set[str]:
         user_id,
     )
     return {stream_id for row in rows for stream_id in row}
-
-
-async def active_owners(tx: Transaction, organization_id: str) -> list[User]:
-    """The users who own an organization, by id, and are active in it."""
-    return await _USERS.every(tx, f"WHERE {_IS_ACTIVE_OWNER} ORDER BY id", organization_id)
 
 
 def telling_owners(
