@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from teamvars.decisions.variables import ToWorkspace
-from teamvars.domain.audit import AuditQuery, Head
+from teamvars.domain.audit import SYSTEM_STREAM, AuditQuery, Head
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
 from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import Status
@@ -289,6 +289,32 @@ async def test_an_operator_finds_entries_by_the_names_and_ids_of_what_they_are_a
     assert {one.actor_kind for one in entries} == {"operator"}
     assert "user.create" in {one.action for one in entries if one.stream_id == "system"}
     assert (await found(stream="system")) & by_operator
+
+
+@pytest.mark.parametrize("altered", ["details = '['", "subject_id = 'org-other'"])
+async def test_an_organization_that_is_there_is_found_whoever_altered_the_entry_of_its_birth(
+    own_calls: Calls, altered: str
+) -> None:
+    made = await own_calls.create()
+
+    async def alter(tx: Transaction) -> None:
+        await tx.script(
+            f"UPDATE audit_entries SET {altered} WHERE action = 'organization.create'"  # noqa: S608
+        )
+
+    await own_calls.services.database.write(alter)
+    name = own_calls.tenant.organization
+    for asked in (
+        AuditQuery(organization=name),
+        AuditQuery(workspace=f"{name}/network"),
+        AuditQuery(team=f"{name}/crew"),
+    ):
+        found, names = await own_calls.services.audit.find(1000, asked)
+        assert found
+        told = {str(names.of_stream(one)) for one in found if one.stream_id != SYSTEM_STREAM}
+        assert all(one.partition("/")[0] == name for one in told)
+    found, _ = await own_calls.services.audit.find(1000, AuditQuery(organization=name))
+    assert made.id in {one.subject_id for one in found}
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,11 @@ class AuditNames:
         for entry in entries:
             self._note(entry)
 
+    def note_organization(self, id_: str, name: str) -> None:
+        """Learns what one that is there is called, which its entries may no longer tell."""
+        self._names[id_] = name
+        self._learn("organizations", id_, name)
+
     def is_a(self, type_: str, id_: str) -> bool:
         """Whether something of that type has, or had, the id."""
         return self._types.get(id_) == type_
@@ -105,19 +110,21 @@ class AuditNames:
             self._names.setdefault(id_, name)
         else:
             self._names[id_] = name
-        self._types[id_] = entry.subject_type
         if entry.subject_type not in _IN_NONE:
             self._organizations[id_] = entry.stream_id
-        for one in (name, _text(details.get("from"))):
-            if one is not None:
-                self._called.setdefault((entry.subject_type, fold(one)), []).append(id_)
+        self._learn(entry.subject_type, id_, name, _text(details.get("from")))
 
     def _note_invited(self, id_: str | None, address: str | None) -> None:
         """Until somebody is known by a name of their own, they go by that of their invitation."""
         if id_ is not None and address is not None and (self._of is None or id_ in self._of):
             self._names.setdefault(id_, address)
-            self._types[id_] = "users"
-            self._called.setdefault(("users", fold(address)), []).append(id_)
+            self._learn("users", id_, address)
+
+    def _learn(self, type_: str, id_: str, *names: str | None) -> None:
+        self._types[id_] = type_
+        for name in names:
+            if name is not None:
+                self._called.setdefault((type_, fold(name)), []).append(id_)
 
 
 class ActorNames(msgspec.Struct, frozen=True):

@@ -214,13 +214,14 @@ def _pieces(stream: Stream) -> list[streams.Piece]:
 
 async def names(tx: Transaction, of: Container[str] | None = None) -> AuditNames:
     """What these things, or all, are or were called: the streams of the system and of organizations
-    say so.
+    say so, and of an organization that is there its row, whoever has touched its entries.
     """
     known = AuditNames(of=of)
     async for page in streams.pages(tx, SYSTEM_STREAM, naming=True):
         known.note(page)
-    there = {one.id for one in (await organizations.every(tx)).values()}
-    for id_ in sorted(there | known.of_type("organizations")):
+    for one in (await organizations.every(tx)).values():
+        known.note_organization(one.id, one.name)
+    for id_ in sorted(known.of_type("organizations")):
         async for page in streams.pages(tx, id_, naming=True):
             known.note(page)
     return known
