@@ -235,3 +235,24 @@ def test_a_touched_row_hides_no_other_token_and_is_named(served_host: ServedHost
             assert (row["created"], row["expires"]) == (None, None)
     served_host.host.succeed("token", "revoke", id_)
     assert served_host.host.run("token", "list").code == 0
+
+
+def test_a_token_whose_owner_was_deleted_by_hand_is_listed_by_the_owners_id(host: Host) -> None:
+    host.succeed("init")
+    (host.folder / "directory.yaml").write_text(
+        "users: [{username: ann}]\n"
+        "organizations: [{name: acme, members: {ann: active}, teams: [{name: crew}]}]\n"
+    )
+    applied = host.succeed("directory", "apply", "directory.yaml", "--json").json
+    owners = {
+        f"user {applied['users']['ann']}": ("--user", "ann"),
+        f"team {applied['organizations']['acme']['teams']['crew']}": ("--team", "acme/crew"),
+    }
+    made = {
+        host.succeed("token", "create", *of, "--json").json["id"]: whose
+        for whose, of in owners.items()
+    }
+    execute(host, "DELETE FROM users")
+    execute(host, "DELETE FROM teams")
+    listed = host.succeed("token", "list").out.splitlines()
+    assert {line.split()[0]: " ".join(line.split()[1:3]) for line in listed} == made

@@ -176,7 +176,9 @@ class TeamTokenSearch(msgspec.Struct, frozen=True):
 
 
 class IssuedToken(msgspec.Struct, frozen=True):
-    """A token as an operator sees it: with its owner's name, which of a team is ORG/TEAM."""
+    """A token as an operator sees it: with its owner's name, which of a team is ORG/TEAM, or with
+    the id of one whose row somebody took away.
+    """
 
     token: Token
     owner: str

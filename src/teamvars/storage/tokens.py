@@ -256,5 +256,6 @@ async def _find(tx: Transaction, where: str, *args: object) -> list[IssuedToken]
 def _issued(row: Row) -> IssuedToken:
     token = _token(row)
     username, disabled, organization, team = row[_COLUMN_COUNT : _COLUMN_COUNT + 4]
-    names = {"user": username, "team": f"{organization}/{team}", "organization": organization}
-    return IssuedToken(token, names.get(token.owner_kind) or "", bool(disabled))
+    its_team = team and f"{organization}/{team}"
+    names = {"user": username, "team": its_team, "organization": organization}
+    return IssuedToken(token, names.get(token.owner_kind) or token.owner_id, bool(disabled))
