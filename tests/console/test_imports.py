@@ -31,6 +31,11 @@ DROP = """(text) => {
       new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
   }
 }"""
+PASTE_THERE = """(box, text) => {
+  box.value = text;
+  box.dispatchEvent(new ClipboardEvent("paste", { bubbles: true }));
+  return new Promise((done) => setTimeout(done));
+}"""
 PASTE = """(text) => {
   const data = new DataTransfer();
   data.setData("text/plain", text);
@@ -126,6 +131,22 @@ async def test_lines_of_an_env_file_are_known_whatever_stands_before_and_between
     stored = await sqlite_site.stored(tenant)
     assert {one["category"] for one in stored.values()} == {"env"}
     assert stored["CERTIFICATE"]["value"] == "-----BEGIN\nMIIB==\n-----END"
+
+
+async def test_a_format_that_somebody_has_chosen_outlives_a_paste(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant)
+    page = visitor.page
+    await visitor.button("Import").click()
+    await dialog(page).get_by_role("radio", name=".env").check()
+    await page.get_by_label("Contents of the file").evaluate(PASTE_THERE, 'LEVEL = "info"\n')
+    await expect(dialog(page).get_by_role("radio", name=".env")).to_be_checked()
+    await visitor.button("Preview").click()
+    await visitor.button("Apply 1 change").click()
+    await visitor.row("LEVEL").wait_for()
+    assert (await sqlite_site.stored(tenant))["LEVEL"]["category"] == "env"
 
 
 async def test_a_dropped_env_file_with_faults_imports_nothing_and_says_where(

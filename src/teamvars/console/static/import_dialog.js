@@ -48,6 +48,8 @@ class Import {
   #suggested = new Set();
   /** @type {Set<string>} */
   #left = new Set();
+  /** Whether somebody has said what format it is, which no paste says better. */
+  #isChosen = false;
   /** @type {Item[]} */
   items = [];
   /** @type {string | null} */
@@ -69,11 +71,14 @@ class Import {
     this.done = done;
     this.text = editor({ rows: 8, autofocus: true });
     this.format = choice({ legend: "Format", options: FORMATS, chosen: formatOf(file?.name ?? "", file?.text ?? ""),
-      onchange: () => clearErrors(this.reading) });
+      onchange: () => {
+        this.#isChosen = true;
+        clearErrors(this.reading);
+      } });
     this.reading = this.#readingForm();
     this.preview = h("div", { hidden: true });
     this.element = h("div", {}, this.reading, this.preview);
-    this.text.input.addEventListener("paste", () => setTimeout(() => this.#guess("")));
+    this.text.input.addEventListener("paste", () => this.#isChosen || setTimeout(() => this.#guess("")));
     if (file) this.#take(file);
   }
 
